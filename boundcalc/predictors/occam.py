@@ -1,10 +1,10 @@
 """Occam: a predictor that few bits say, relative to weights fixed before the data. Any search may have found it.
 
 A certificate holds the code (reference weights, unit of updates), a message in this code, and the errors of the weights
-that it says. A message is the seed of the reference weights and, for some tensors, an update 2^e N: N sparse, or u v'
-with sparse u and v. A tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of
-choices: every choice depends on those before it alone, and the probabilities at each fork sum to at most 1, so those of
-all messages do (Kraft's inequality). Decoding needs NumPy alone; counting errors needs the network.
+that it says. A message is the seed of the reference weights and, for some tensors, an update 2^e N with a sparse N. A
+tensor of more than two dimensions counts as a matrix of its last one. The code is a tree of choices: every choice
+depends on those before it alone, and the probabilities at each fork sum to at most 1, so those of all messages do
+(Kraft's inequality). Decoding needs NumPy alone; counting errors needs the network.
 """
 
 from __future__ import annotations
@@ -33,18 +33,9 @@ from boundcalc.predictors.certificate import (
     equal_shares,
     issue,
 )
-from boundcalc.predictors.data import (
-    Answers,
-    Array,
-    Data,
-    Evidence,
-    digest_of_arrays,
-    errors_again,
-)
+from boundcalc.predictors.data import Answers, Array, Data, Evidence, digest_of_arrays, errors_again
 from boundcalc.predictors.reference import Reference
 
-_Entries = Mapping[int, int]
-"""Whole numbers other than 0 by their places."""
 _UNITS = 3
 """Odds against 1 that all numbers of an update are 1 or -1."""
 _FARTHEST = 1000
@@ -53,32 +44,29 @@ _FARTHEST = 1000
 
 @dataclass(frozen=True)
 class Update:
-    """2^exponent times a sparse tensor `rows` (flat places), or times the product of `rows` and `columns`."""
+    """2^exponent times whole numbers other than 0: by their flat places, or by their rows in one column."""
 
     exponent: int
-    rows: _Entries
-    columns: _Entries | None = None
+    numbers: Mapping[int, int]
+    column: Count | None = None
 
     def __post_init__(self) -> None:
-        for name, side in (("rows", self.rows), ("columns", self.columns)):
-            if side is not None:
-                if not (all(map(str.isdecimal, map(str, side))) and all(side.values())):
-                    raise InvalidSetting(f"{name} of an update are numbers other than 0 by their places from 0")
-                object.__setattr__(self, name, dict(sorted(zip(map(int, side), side.values(), strict=True))))
+        if not (all(map(str.isdecimal, map(str, self.numbers))) and all(self.numbers.values())):
+            raise InvalidSetting("an update has numbers other than 0 by their places from 0")
+        numbers = sorted((int(place), value) for place, value in self.numbers.items())
+        object.__setattr__(self, "numbers", dict(numbers))
 
     def dense(self, shape: tuple[int, ...]) -> Array:
         """As an array of this shape, exact: powers of two times whole numbers."""
-        array, rows = np.zeros(matrix(shape)), np.ldexp([float(value) for value in self.rows.values()], self.exponent)
-        if self.columns is None:
-            array.flat[list(self.rows)] = rows
-        else:
-            array[np.ix_(list(self.rows), list(self.columns))] = np.outer(rows, list(self.columns.values()))
+        array = np.zeros(matrix(shape))
+        side = array.reshape(-1) if self.column is None else array[:, self.column]
+        side[list(self.numbers)] = np.ldexp([float(value) for value in self.numbers.values()], self.exponent)
         return array.reshape(shape)
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a certificate says of its weights; `_message_bits` checks that it fits."""
+    """What a certificate says of its weights; `Code.bits` checks that it fits."""
 
     seed: Count
     updates: Mapping[str, Update] = field(default_factory=dict[str, Update])
@@ -89,57 +77,27 @@ def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     return (math.prod(shape), 1) if len(shape) < 2 else (math.prod(shape[:-1]), shape[-1])
 
 
-def _message_bits(message: Message, shapes: Mapping[str, tuple[int, ...]], exponent: int) -> float:
-    """-log2 of the probability of a message, rounded up; raises `CertificateError` for what the code cannot say.
-
-    Args:
-        message: the code word's content.
-        shapes: of the tensors that may change.
-        exponent: of two, that updates have most often.
-    """
-    names, changed = len(shapes), len(message.updates)
-    # no update has odds of 1/8 to one update; of more, one more is half as likely
-    odds = [1 << max(0, names - 1 - i) for i in range(names)]
-    odds = [max(1, odds[0] // 8), *odds]
-    total = _positive(message.seed + 1) + _log(sum(odds)) - _log(odds[min(changed, names)]) + _choose(names, changed)
-    for name, update in message.updates.items():
-        if name not in shapes:
-            raise CertificateError(f"the code has no tensor {name!r}")
-        total = total + _update(update, *matrix(shapes[name]), exponent)
-    return max(0.0, upper_float(total / arb.const_log2()))
-
-
 def _update(update: Update, rows: int, columns: int, exponent: int) -> arb:
+    """Nats of the exponent, of one column or all, of how many numbers, where, and of their signs and sizes."""
+    numbers, size, choices = update.numbers, rows * columns, _log(2) if min(rows, columns) > 1 else arb(0)
     if abs(update.exponent) > _FARTHEST:
         raise CertificateError(f"an update in steps of 2^{update.exponent}: at most 2^{_FARTHEST} is read")
-    away = update.exponent - exponent
-    total = _positive(2 * away if away > 0 else 1 - 2 * away)  # 0, 1, -1, 2, .. as 1, 2, 3, 4, ..
-    if min(rows, columns) > 1:
-        total = total + _log(2)  # sparse, or a product
-    elif update.columns is not None:
-        raise CertificateError("a tensor of one row or column has sparse updates alone")
-    across = None if update.columns is None else list(update.columns.values())
-    numbers = [*update.rows.values(), *(across or ())]
-    units = all(abs(value) == 1 for value in numbers)
-    total = total + _log(_UNITS + 1) - (_log(_UNITS) if units else 0)
-    if update.columns is None or across is None:
-        return total + _sparse(update.rows, rows * columns, units, list(update.rows.values()))
-    if not across or across[0] < 0:
-        raise CertificateError("the first factor of a column must be positive: its sign belongs to the rows")
-    total = total + _sparse(update.rows, rows, units, list(update.rows.values()))
-    return total + _sparse(update.columns, columns, units, across[1:])
-
-
-def _sparse(entries: _Entries, size: int, units: bool, signed: Sequence[int]) -> arb:
-    """Nats of how many numbers, where, the signs of `signed`, which are 1 or -1 where not all, and the others."""
-    if not entries or min(entries) < 0 or max(entries) >= size:
+    if update.column is not None:
+        if min(rows, columns) == 1 or update.column >= columns:
+            raise CertificateError(f"an update in column {update.column} of {columns}: a matrix with it is needed")
+        size, choices = rows, choices + _log(columns)
+    if not numbers or max(numbers) >= size:
         raise CertificateError(f"an update has numbers at some of {size} places")
-    total = _positive(len(entries)) + _choose(size, len(entries)) + _flags(sum(v > 0 for v in signed), len(signed))
-    if units:
-        return total
-    large = [abs(value) - 1 for value in entries.values() if abs(value) > 1]
-    total = total + _flags(len(large), len(entries))
-    return total + (2 * sum(value.bit_length() for value in large) - len(large)) * arb.const_log2()
+    away, values = update.exponent - exponent, numbers.values()
+    total = choices + _positive(2 * away if away > 0 else 1 - 2 * away)  # 0, 1, -1, 2, .. as 1, 2, 3, 4, ..
+    total = (
+        total + _positive(len(numbers)) + _choose(size, len(numbers)) + _flags(sum(v > 0 for v in values), len(values))
+    )
+    large = [abs(value) - 1 for value in values if abs(value) > 1]
+    if not large:
+        return total + _log(_UNITS + 1) - _log(_UNITS)
+    sizes = (2 * sum(value.bit_length() for value in large) - len(large)) * arb.const_log2()
+    return total + _log(_UNITS + 1) + _flags(len(large), len(numbers)) + sizes
 
 
 def _log(value: int) -> arb:
@@ -196,12 +154,22 @@ class Code:
     exponent: int = 0
 
     def __post_init__(self) -> None:
-        if abs(self.exponent) > 1000:
+        if abs(self.exponent) > _FARTHEST:
             raise InvalidSetting(f"exponent of a code must be a whole number within 1000, got {self.exponent!r}")
 
     def bits(self, message: Message) -> float:
-        """What a message takes."""
-        return _message_bits(message, self.reference.shapes, self.exponent)
+        """-log2 of the probability of a message, rounded up; refuses what the code cannot say."""
+        shapes = self.reference.shapes
+        names, changed = len(shapes), len(message.updates)
+        # no update has odds of 1/8 to one update; of more, one more is half as likely
+        odds = [1 << max(0, names - 1 - i) for i in range(names)]
+        odds = [max(1, odds[0] // 8), *odds]
+        nats = _positive(message.seed + 1) + _log(sum(odds)) - _log(odds[min(changed, names)]) + _choose(names, changed)
+        for name, update in message.updates.items():
+            if name not in shapes:
+                raise CertificateError(f"the code has no tensor {name!r}")
+            nats = nats + _update(update, *matrix(shapes[name]), self.exponent)
+        return max(0.0, upper_float(nats / arb.const_log2()))
 
     def weights(self, message: Message, checkpoint: Mapping[str, Array] | None = None) -> dict[str, Array]:
         """What a message decodes to, in float64."""

@@ -54,7 +54,7 @@ class _Search:
             steps = np.rint(np.ldexp(far, -exponent)).ravel()
             steps[np.abs(far).ravel() < rounding.least] = 0
             places = np.flatnonzero(steps)
-            if sum(len(update.rows) for update in updates.values()) + len(places) > _MOST_WRITTEN:
+            if sum(len(update.numbers) for update in updates.values()) + len(places) > _MOST_WRITTEN:
                 return None
             if len(places) and np.abs(steps).max() < 2**62:
                 numbers = steps[places].astype(np.int64)

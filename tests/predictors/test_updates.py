@@ -18,32 +18,31 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.schema import write
 from boundcalc.predictors import occam
 from boundcalc.predictors._statements import read_as
-from boundcalc.predictors.occam import Message, Update, _message_bits, matrix
+from boundcalc.predictors.occam import Code, Message, Update, matrix
+from boundcalc.predictors.reference import Law, Reference
 
 SHAPES = {"a": (3, 4), "b": (5,), "c": (2, 3, 4), "d": (1, 6)}
 
 
-def probability(message: Message, shapes: Mapping[str, tuple[int, ...]] = SHAPES, exponent: int = 0) -> float:
-    return 2 ** -_message_bits(message, shapes, exponent)
+def code(shapes: Mapping[str, tuple[int, ...]] = SHAPES, exponent: int = 0) -> Code:
+    return Code(Reference({name: Law(shape, "constant", 0.0) for name, shape in shapes.items()}), exponent)
+
+
+def probability(message: Message, shapes: Mapping[str, tuple[int, ...]] = SHAPES) -> float:
+    return 2 ** -code(shapes).bits(message)
 
 
 def random_message(rng: random.Random) -> Message:
-    found: dict[str, Update] = {}
+    updates: dict[str, Update] = {}
     for name in rng.sample(sorted(SHAPES), rng.randrange(len(SHAPES) + 1)):
         rows, columns = matrix(SHAPES[name])
-        size = 1 if rng.random() < 0.5 else 40
-
-        def some(places: int, most: int = size) -> dict[int, int]:
-            chosen = rng.sample(range(places), rng.randrange(1, places + 1))
-            return {place: rng.choice((-1, 1)) * rng.randrange(1, most + 1) for place in chosen}
-
-        if min(rows, columns) > 1 and rng.random() < 0.5:
-            across = some(columns)
-            across[min(across)] = abs(across[min(across)])
-            found[name] = Update(rng.randrange(-20, 20), some(rows), across)
-        else:
-            found[name] = Update(rng.randrange(-20, 20), some(rows * columns))
-    return Message(rng.choice((0, 1, 5, 1000)), found)
+        most = 1 if rng.random() < 0.5 else 40
+        column = rng.randrange(columns) if min(rows, columns) > 1 and rng.random() < 0.5 else None
+        size = rows * columns if column is None else rows
+        places = rng.sample(range(size), rng.randrange(1, size + 1))
+        numbers = {place: rng.choice((-1, 1)) * rng.randrange(1, most + 1) for place in places}
+        updates[name] = Update(rng.randrange(-20, 20), numbers, column)
+    return Message(rng.choice((0, 1, 5, 1000)), updates)
 
 
 def test_messages_are_read_as_they_are_written_and_do_what_they_say() -> None:
@@ -51,33 +50,27 @@ def test_messages_are_read_as_they_are_written_and_do_what_they_say() -> None:
     for _ in range(100):
         message = random_message(rng)
         assert read_as(Message, "a message", json.loads(json.dumps(write(message, complete=True)))) == message
-        assert _message_bits(message, SHAPES, rng.randrange(-10, 10)) > 0
+        assert code(exponent=rng.randrange(-10, 10)).bits(message) > 0
         for name, update in message.updates.items():
-            rows, columns = matrix(SHAPES[name])
-            if update.columns is not None:
-                u, v = np.zeros(rows), np.zeros(columns)
-                u[list(update.rows)], v[list(update.columns)] = (
-                    list(update.rows.values()),
-                    list(update.columns.values()),
-                )
-                expected = np.ldexp(np.outer(u, v), update.exponent).reshape(SHAPES[name])
-                assert (update.dense(SHAPES[name]) == expected).all()
+            expected = np.zeros(matrix(SHAPES[name]))
+            for place, number in update.numbers.items():
+                row, column = divmod(place, expected.shape[1]) if update.column is None else (place, update.column)
+                expected[row, column] = number * 2.0**update.exponent
+            assert (update.dense(SHAPES[name]) == expected.reshape(SHAPES[name])).all()
 
 
 def small_messages() -> list[Message]:
     """All messages of two seeds over two small tensors, with entries 1 and -1 and two exponents."""
 
     def sparse(size: int) -> list[dict[int, int]]:
-        found = [dict(enumerate(values)) for values in itertools.product((0, 1, -1), repeat=size)]
-        return [{place: v for place, v in one.items() if v} for one in found if any(one.values())]
+        vectors = [dict(enumerate(values)) for values in itertools.product((0, 1, -1), repeat=size)]
+        return [{place: v for place, v in vector.items() if v} for vector in vectors if any(vector.values())]
 
     options: dict[str, list[Update | None]] = {name: [None] for name in ("a", "b")}
     for exponent in (0, 1):
-        options["a"] += [Update(exponent, rows) for rows in sparse(4)]
-        options["a"] += [
-            Update(exponent, rows, columns) for rows in sparse(2) for columns in sparse(2) if columns[min(columns)] > 0
-        ]
-        options["b"] += [Update(exponent, rows) for rows in sparse(2)]
+        options["a"] += [Update(exponent, numbers) for numbers in sparse(4)]
+        options["a"] += [Update(exponent, numbers, column) for numbers in sparse(2) for column in (0, 1)]
+        options["b"] += [Update(exponent, numbers) for numbers in sparse(2)]
     return [
         Message(seed, {name: update for name, update in (("a", a), ("b", b)) if update is not None})
         for seed in (0, 1)
@@ -110,32 +103,29 @@ def test_every_part_of_the_code_has_its_law() -> None:
 
 
 @pytest.mark.parametrize(
-    "update",
+    ("name", "update"),
     [
-        Update(0, {12: 1}),
-        Update(0, {}),
-        Update(2000, {0: 1}),
-        Update(0, {0: 1}, {0: -1}),
-        Update(0, {0: 1}, {}),
-        Update(0, {0: 1}, {4: 1}),
+        ("a", Update(0, {12: 1})),
+        ("a", Update(0, {})),
+        ("a", Update(2000, {0: 1})),
+        ("a", Update(0, {0: 1}, 4)),
+        ("a", Update(0, {3: 1}, 0)),
+        ("b", Update(0, {0: 1}, 0)),
+        ("other", Update(0, {0: 1})),
     ],
 )
-def test_what_the_code_cannot_say_is_refused(update: Update) -> None:
+def test_what_the_code_cannot_say_is_refused(name: str, update: Update) -> None:
     with pytest.raises(CertificateError):
-        _message_bits(Message(0, {"a": update}), SHAPES, 0)
-    with pytest.raises(CertificateError):
-        _message_bits(Message(0, {"other": Update(0, {0: 1})}), SHAPES, 0)
-    with pytest.raises(CertificateError):
-        _message_bits(Message(0, {"b": Update(0, {0: 1}, {0: 1})}), SHAPES, 0)
+        code().bits(Message(0, {name: update}))
 
 
-@pytest.mark.parametrize("rows", [{"0": 0}, {"-1": 1}, {"01": 1}, {"0": 1.0}, {"x": 1}, {"0": None}, [1]], ids=str)
-def test_what_is_no_message_is_not_read(rows: Any) -> None:
+@pytest.mark.parametrize("numbers", [{"0": 0}, {"-1": 1}, {"01": 1}, {"0": 1.0}, {"x": 1}, {"0": None}, [1]], ids=str)
+def test_what_is_no_message_is_not_read(numbers: Any) -> None:
     def message(**update: Any) -> dict[str, Any]:
-        return {"seed": 0, "updates": {"a": {"exponent": 0, "rows": {"0": 1}, "columns": None, **update}}}
+        return {"seed": 0, "updates": {"a": {"exponent": 0, "numbers": {"0": 1}, "column": None, **update}}}
 
-    assert read_as(Message, "a message", message()).updates["a"].rows == {0: 1}
-    for raw in (message(rows=rows), message(columns=rows), message(exponent=True), {**message(), "seed": -1}, {}):
+    assert read_as(Message, "a message", message()).updates["a"].numbers == {0: 1}
+    for raw in (message(numbers=numbers), message(column=-1), message(exponent=True), {**message(), "seed": -1}, {}):
         with pytest.raises(CertificateError):
             read_as(Message, "a message", raw)
     with pytest.raises(InvalidSetting):

@@ -6,7 +6,7 @@ largest entries are tried as signs in one column. The best message is then shave
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -47,9 +47,9 @@ class _Search:
     delta: float
     candidates: Candidates
 
-    def references(self, seeds: Sequence[int]) -> dict[str, Tensor]:
-        """The weights of some seeds, stacked, in float32."""
-        drawn = [self.code.reference.weights(seed) for seed in seeds]
+    def references(self, count: int) -> dict[str, Tensor]:
+        """The weights of the first seeds, stacked, in float32."""
+        drawn = [self.code.reference.weights(seed) for seed in range(count)]
         return {name: torch.as_tensor(np.stack([w[name] for w in drawn]), dtype=torch.float32) for name in drawn[0]}
 
     def risk(self, message: Message) -> float:
@@ -58,90 +58,69 @@ class _Search:
         return float_risk(wrong, len(self.data), self.code.bits(message), self.delta)
 
 
-def search(
-    network: ModelNetwork,
-    data: Data,
-    delta: float,
-    *,
-    seed: int = 0,
-) -> Certified:
+def search(network: ModelNetwork, data: Data, delta: float, *, seed: int = 0) -> Certified:
     """The certificate of the best message that was found; refuses where none is better than guessing."""
     code = Code(network.reference(INIT), _EXPONENT)
     if "positions" not in code.reference.laws or network.shape.inputs == "rows":
         raise BoundcalcError("occam changes the learned positions of a network on tokens, and this one has none")
     run = _Search(network, code, data, delta, Candidates(network, data, substream(seed, "occam")))
-    risk, message = _signs(run)
-    if message is None:
+    messages = [(run.risk(message), message) for message in _screened(run, _messages(run))]
+    risk, message = min(messages, key=lambda pair: pair[0], default=(1.0, Message(0)))
+    if risk >= 1:
         raise BoundcalcError(
             f"no predictor of few bits and errors was found from {_RESTARTS} starts: give more examples"
         )
     return certify_message(network, code, _shave(run, risk, message), data, delta)
 
 
-def _signs(run: _Search) -> tuple[float, Message | None]:
-    """Signs at a few positions, in one column: which positions, training says; all else is tried."""
+def _messages(run: _Search) -> list[tuple[float, Message]]:
+    """Signs at a few positions, which training finds, in any column; with their bits, fewest first."""
     rows, losses = _trained_positions(run)
     supports: list[dict[int, int]] = []
-    for s in losses.argsort()[:_SUPPORTS].tolist():
-        support = _support(rows[s], _ROWS)
+    for start in losses.argsort()[:_SUPPORTS].tolist():
+        support = _support(rows[start])
         if support not in supports:
             supports.append(support)
-    size = run.candidates.size
-    some = torch.randperm(size, generator=torch.Generator().manual_seed(1))[:_SCREEN]
-    seeds = run.references(range(_SEEDS))
-    messages = _candidates(run, supports, seeds["positions"].shape[-1])
-    screened: list[tuple[float, Message]] = []
-    right = 0
-    for start in range(0, len(messages), 64):
-        several = messages[start : start + 64]
-        wrong = run.candidates.errors(_positions(seeds, [message for _, message in several]), some).tolist()
-        for (bits, message), errors in zip(several, wrong, strict=True):
-            right += not errors
-            if errors < 0.35 * len(some):
-                screened.append((float_risk(round(errors * size / len(some)), size, bits, run.delta), message))
-        if right >= _FULL:
-            break  # what follows has more bits
-    screened.sort(key=lambda pair: pair[0])
-    best: tuple[float, Message | None] = (1.0, None)
-    for _, message in screened[:_FULL]:
-        best = min(best, (run.risk(message), message), key=lambda pair: pair[0])
-    return best
-
-
-def _candidates(run: _Search, supports: list[dict[int, int]], width: int) -> list[tuple[float, Message]]:
-    """Bits and messages, fewest bits first: they do not depend on the column."""
+    width = run.code.reference.shapes["positions"][-1]
+    exponents = range(run.code.exponent - 2, run.code.exponent + 3)
     messages: list[tuple[float, Message]] = []
-    for s in range(_SEEDS):
-        for support in supports:
-            for turn in (1, -1):
-                rows = {place: value * turn for place, value in support.items()}
-                for e in range(run.code.exponent - 2, run.code.exponent + 3):
-                    bits = run.code.bits(Message(s, {"positions": Update(e, rows, {0: 1})}))
-                    messages += [(bits, Message(s, {"positions": Update(e, rows, {j: 1})})) for j in range(width)]
+    for seed, support, turn, exponent in product(range(_SEEDS), supports, (1, -1), exponents):
+        signs = {place: value * turn for place, value in support.items()}
+        bits = run.code.bits(Message(seed, {"positions": Update(exponent, signs, 0)}))  # alike in every column
+        messages += [(bits, Message(seed, {"positions": Update(exponent, signs, j)})) for j in range(width)]
     return sorted(messages, key=lambda pair: pair[0])
 
 
-def _support(row: Tensor, most: int) -> dict[int, int]:
+def _support(row: Tensor) -> dict[int, int]:
     """The entries before the largest step down, as signs."""
     size, order = row.abs().sort(descending=True)
-    steps = size[:most] / size[1 : most + 1].clamp_min(1e-3 * float(size[0]) + 1e-30)
+    steps = size[:_ROWS] / size[1 : _ROWS + 1].clamp_min(1e-3 * float(size[0]) + 1e-30)
     count = int(steps.argmax()) + 1
     return {int(place): int(row[place].sign()) for place in order[:count]}
 
 
-def _positions(seeds: Mapping[str, Tensor], messages: list[Message]) -> dict[str, Tensor]:
-    """The weights of many messages that change positions alone."""
-    many = {name: value[[message.seed for message in messages]] for name, value in seeds.items()}
-    table = many["positions"]
-    for i, message in enumerate(messages):
-        update = message.updates["positions"]
-        table[i] += torch.as_tensor(update.dense(table[i].shape), dtype=table.dtype)
-    return many
+def _screened(run: _Search, messages: list[tuple[float, Message]]) -> list[Message]:
+    """Those of the smallest bounds, errors counted on some examples, with weights in float32."""
+    size = run.candidates.size
+    some = torch.randperm(size, generator=torch.Generator().manual_seed(1))[:_SCREEN]
+    references, bounds, right = run.references(_SEEDS), list[tuple[float, Message]](), 0
+    for start in range(0, len(messages), 64):
+        several = messages[start : start + 64]
+        weights = {name: value[[message.seed for _, message in several]] for name, value in references.items()}
+        for table, (_, message) in zip(weights["positions"], several, strict=True):
+            table += torch.as_tensor(message.updates["positions"].dense(tuple(table.shape)), dtype=table.dtype)
+        for (bits, message), errors in zip(several, run.candidates.errors(weights, some).tolist(), strict=True):
+            right += not errors
+            if errors < 0.35 * len(some):
+                bounds.append((float_risk(round(errors * size / len(some)), size, bits, run.delta), message))
+        if right >= _FULL:
+            break  # what follows has more bits
+    return [message for _, message in sorted(bounds, key=lambda pair: pair[0])[:_FULL]]
 
 
 def _trained_positions(run: _Search) -> tuple[Tensor, Tensor]:
     """Rows of rank-one updates, trained with the read-out so that its threshold may move; and their losses."""
-    weights = run.references(range(_RESTARTS))
+    weights = run.references(_RESTARTS)
     count, size, width = weights["positions"].shape
     visible = torch.ones(size)
     visible[read_row(run.network.architecture)] = 0.0  # what is read out is there in every example
@@ -166,29 +145,24 @@ def _trained_positions(run: _Search) -> tuple[Tensor, Tensor]:
 
 def _shave(run: _Search, risk: float, message: Message) -> Message:
     """Small changes, each kept if it lowers the bound."""
-    left = _MOVES
-    falling = True
-    while falling:
-        falling = False
-        for changed in _moves(run.code, message):
-            left -= 1
-            if left < 0:
-                return message
-            value = run.risk(changed)
-            if value < risk:
-                risk, message, falling = value, changed, True
-                break
+    changes, tried = _changes(run.code, message), 0
+    while tried < _MOVES and (changed := next(changes, None)) is not None:
+        tried += 1
+        if (value := run.risk(changed)) < risk:
+            risk, message, changes = value, changed, _changes(run.code, changed)
     return message
 
 
-def _moves(code: Code, message: Message) -> Iterator[Message]:
+def _changes(code: Code, message: Message) -> Iterator[Message]:
     """Messages near this one: without a row, at another step, with a threshold or without."""
     bias = "b_readout"
     for name, update in message.updates.items():
         others = {key: value for key, value in message.updates.items() if key != name}
         if name == bias:
             yield replace(message, updates=others)
-        changed = [replace(update, rows=_without(update.rows, row)) for row in update.rows if len(update.rows) > 1]
+        changed: list[Update] = []
+        for row in update.numbers if len(update.numbers) > 1 else ():
+            changed.append(replace(update, numbers={k: v for k, v in update.numbers.items() if k != row}))
         if update.exponent != code.exponent:
             towards = 1 if update.exponent < code.exponent else -1
             changed.append(replace(update, exponent=update.exponent + towards))
@@ -196,7 +170,3 @@ def _moves(code: Code, message: Message) -> Iterator[Message]:
     if bias in code.reference.laws and bias not in message.updates:
         for exponent, sign in product(range(code.exponent, code.exponent - 8, -1), (1, -1)):
             yield replace(message, updates={**message.updates, bias: Update(exponent, {0: sign})})
-
-
-def _without(entries: Mapping[int, int], place: int) -> dict[int, int]:
-    return {key: value for key, value in entries.items() if key != place}
