@@ -144,10 +144,6 @@ class Group:
     direction: tuple[float, ...] | None
     deviation: float
 
-    def count(self, shape: tuple[int, ...]) -> int:
-        """How many coordinates."""
-        return math.prod(shape) if self.direction is None else math.prod(shape[:-1])
-
 
 @dataclass(frozen=True)
 class Prior:
@@ -186,7 +182,8 @@ class Prior:
     @property
     def sizes(self) -> list[int]:
         """The numbers of coordinates of the groups."""
-        return [group.count(self.reference.laws[group.tensor].shape) for group in self.groups]
+        shapes = self.reference.shapes
+        return [math.prod(shapes[g.tensor] if g.direction is None else shapes[g.tensor][:-1]) for g in self.groups]
 
     @property
     def laws(self) -> list[LatticeLaw]:

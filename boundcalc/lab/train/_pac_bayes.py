@@ -30,8 +30,8 @@ _SEED = 7
 """Of the reference: it was chosen on other data, as the step and the deviations were."""
 _DEVIATIONS = {"positions": 2.0, "b_readout": 3.0}
 """Of the prior."""
-
-
+_NARROWEST = 0.02
+"""Deviation of a posterior, in steps."""
 DRAWS = 8
 """Of the weights, for a single draw; each has its share of delta."""
 _RESTARTS, _START_STEPS = 8, 400
@@ -48,52 +48,34 @@ def _prior_for(network: ModelNetwork) -> Prior:
     layers = list(of_class(network.architecture.stages, Attention))
     if "positions" not in reference.laws or "readout" not in reference.laws or not layers:
         raise InvalidSetting("pac-bayes needs a model with attention, learned positions and a read-out")
-    weights = reference.weights(_SEED)
-    read = weights["positions"][read_row(network.architecture)]
-    row = weights["embedding"][-1] + read if "embedding" in weights else read
-    layer = layers[0]
-    block = layer.block
+    weights, layer = reference.weights(_SEED), layers[0]
+    row = weights["positions"][read_row(network.architecture)]
+    row = weights["embedding"][-1] + row if "embedding" in weights else row
     if layer.d_head is None:
-        joint = weights[f"W_QK[{block}]"][0]
-        query = np.append(row, 1.0) if layer.qk_bias else row
-        direction = query @ joint
+        direction = (np.append(row, 1.0) if layer.qk_bias else row) @ weights[f"W_QK[{layer.block}]"][0]
     else:
-        direction = weights[f"W_K[{block}]"][0] @ (row @ weights[f"W_Q[{block}]"][0])
+        direction = weights[f"W_K[{layer.block}]"][0] @ (row @ weights[f"W_Q[{layer.block}]"][0])
     direction = direction / math.sqrt(math.fsum(x * x for x in direction.tolist()))
-    groups = [
-        Group(name, tuple(direction.tolist()) if name == "positions" else None, deviation)
-        for name, deviation in _DEVIATIONS.items()
-        if name in reference.laws
-    ]
+    directions = {"positions": tuple(direction.tolist()), "b_readout": None}
+    groups = [Group(name, directions[name], _DEVIATIONS[name]) for name in _DEVIATIONS if name in reference.laws]
     return Prior(reference, _SEED, tuple(groups), _EXPONENT)
 
 
-def train_posterior(
-    network: ModelNetwork,
-    data: Data,
-    *,
-    seed: int = 0,
-) -> tuple[Prior, list[LatticeLaw]]:
+def train_posterior(network: ModelNetwork, data: Data, *, seed: int = 0) -> tuple[Prior, list[LatticeLaw]]:
     """A prior, and a posterior that makes its expected loss and its divergence from the prior small together."""
     prior = _prior_for(network)
     search = _Search(prior, Candidates(network, data, substream(seed, "pac-bayes")))
-    centre = search.start()
-    centre, deviation = search.widen(centre)
-    laws = [
-        _inside(float(c) / prior.step, max(0.02, float(s) / prior.step), law)
-        for c, s, law in zip(centre.double(), deviation.double(), prior.laws, strict=True)
-    ]
-    return prior, laws
+    centre, deviation = search.widen(search.start())
+    steps = zip((centre.double() / prior.step).tolist(), (deviation.double() / prior.step).tolist(), strict=True)
+    return prior, [_inside(c, max(_NARROWEST, s), law) for (c, s), law in zip(steps, prior.laws, strict=True)]
 
 
 def _inside(centre: float, deviation: float, prior: LatticeLaw) -> LatticeLaw:
     """The law, narrowed where it would reach beyond the prior: its divergence is finite then."""
-    while deviation > 0.02:
-        law = LatticeLaw(centre, deviation)
-        if law.ends[0] >= prior.ends[0] and law.ends[1] <= prior.ends[1]:
-            return law
-        deviation = max(0.02, 0.9 * deviation)
-    return LatticeLaw(centre, deviation)
+    law = LatticeLaw(centre, deviation)
+    if deviation <= _NARROWEST or (law.ends[0] >= prior.ends[0] and law.ends[1] <= prior.ends[1]):
+        return law
+    return _inside(centre, max(_NARROWEST, 0.9 * deviation), prior)
 
 
 class _Search:
@@ -101,16 +83,13 @@ class _Search:
         self.prior, self.candidates = prior, candidates
         drawn = prior.reference.weights(prior.seed)
         self.weights = {name: torch.as_tensor(value, dtype=torch.float32).unsqueeze(0) for name, value in drawn.items()}
-        self.sizes = [group.count(prior.reference.shapes[group.tensor]) for group in prior.groups]
-        self.spread = torch.cat(
-            [torch.full((size,), group.deviation) for size, group in zip(self.sizes, prior.groups, strict=True)]
-        )
+        self.spread = torch.tensor([law.deviation * prior.step for law in prior.laws])
 
     def loss(self, coordinates: Tensor, size: int) -> Tensor:
         """Mean loss of every row of coordinates, on a batch."""
         count = len(coordinates)
         weights = {name: value.expand(count, *value.shape[1:]) for name, value in self.weights.items()}
-        for group, part in zip(self.prior.groups, coordinates.split(self.sizes, 1), strict=True):
+        for group, part in zip(self.prior.groups, coordinates.split(self.prior.sizes, 1), strict=True):
             moved = part.unsqueeze(-1) * torch.tensor(group.direction) if group.direction is not None else part
             value = weights[group.tensor]
             weights[group.tensor] = value + moved.reshape(value.shape)
