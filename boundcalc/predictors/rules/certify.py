@@ -231,7 +231,7 @@ def _establish(certificate: PredictorCertificate, data: Any, network_of: Learner
     rule, n = certificate.evidence.rule, certificate.facts["n"]
     errors = rule.errors(np.asarray(data.x)[-n:], np.asarray(data.y)[-n:])
     if errors != certificate.errors:
-        raise CertificateError(f"the rule errs on {errors} examples, {certificate.facts['errors']} are claimed")
+        raise CertificateError(f"the rule errs on {errors} examples, {certificate.errors} are claimed")
     return f"{_prove(certificate, network_of)}; {errors} errors of the rule counted again"
 
 

@@ -199,7 +199,7 @@ class _Answering:
 def only_answers_above_zero_are_right(method: Method, at: PredictorExample) -> str | None:
     """A certificate whose right answers become NaN, -inf or a zero is refused; infinity is above 0."""
     make = at.learner_of
-    if make is None:
+    if make is None or not hasattr(make(at.certificate.evidence.recipe), "scores"):
         return None
     with _known(method):
         raw = at.issued_by(method).to_json()
