@@ -30,20 +30,28 @@ def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice
     return values.reshape(last - first, -1, values.shape[1])
 
 
-def vectors_of(model: Model, weight: Weight) -> Floats:
-    """Offsets or gains of one weight, (copies, width)."""
-    return np.asarray(model.vector(*model.key(weight)), np.float64).reshape(weight.copies, -1)
+VECTORS = ("vector", "gain", "factor vector")
+"""Roles of weights that are no matrices."""
 
 
-def positions(model: Model, seq_len: int) -> Floats:
+def values_of(model: Model, weight: Weight, only: slice = slice(None)) -> Any:
+    """What is stored of one weight: vectors (copies, width), maps of some heads, or a matrix."""
+    key = model.key(weight)
+    if weight.role in VECTORS:
+        return np.asarray(model.vector(*key), np.float64).reshape(weight.copies, -1)[only]
+    return heads_of(model, *key, weight.copies, only) if weight.heads else model.matrix(*key)
+
+
+def positions(model: Model, seq_len: int, d: int) -> Floats:
     """The rows that are added to the input, with their factor, tokens before it and the patch offset folded in.
 
     Entries are then rounded at most twice, which `Measured.widened` allows for.
     """
-    table, first = read(model.place("positions")), model.first_position
-    rows = np.array(table.reshape(table.shape[-2:])[first : first + seq_len], np.float64) * model.factor("positions")
-    if len(rows) != seq_len:
-        raise CheckpointError(f"the table positions should have {seq_len} rows, the file has {len(rows)}")
+    first = model.first_position
+    rows = read(model.place("positions")).reshape(model.table_shape("positions"))[first : first + seq_len]
+    if rows.shape != (seq_len, d):
+        raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {rows.shape}")
+    rows = np.array(rows, np.float64) * model.factor("positions")
     for row, token in enumerate([token for token in TOKENS if model.has(token)][:seq_len]):
         parts = [rows[row], np.asarray(model.vector(token), np.float64)]
         if model.has("b_patch"):
@@ -85,15 +93,15 @@ class Arrays:
         if weight is None:
             return self._not_trained(kind)
         if kind == "positions":
-            return positions(model, self.seq_len)
-        key = model.key(weight)
-        if weight.role in ("vector", "gain", "factor vector"):
-            values = vectors_of(model, weight) if weight.heads else vectors_of(model, weight)[0]
-        elif weight.heads:
-            values = heads_of(model, *key, weight.copies).swapaxes(1, 2)
-        else:
-            values = np.asarray(model.matrix(*key).finite(slice(None), slice(None)), np.float64)
-        return values * model.factor(*key)
+            return positions(model, *weight.shape)
+        values = values_of(model, weight)
+        if isinstance(values, Stored):
+            values = np.asarray(values.finite(slice(None), slice(None)), np.float64)
+        elif not weight.heads:
+            values = values[0]
+        elif weight.role not in VECTORS:
+            values = values.swapaxes(1, 2)
+        return values * model.factor(*model.key(weight))
 
     def _not_trained(self, kind: str) -> Floats:
         tensor = self.model.place(kind) if self.model.has(kind) else self.model.checkpoint.tensors.get(kind)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.checkpoints._account import FOLDED, KEY_BIAS
-from boundcalc.checkpoints._arrays import difference, heads_of, positions, vectors_of
+from boundcalc.checkpoints._arrays import VECTORS, difference, positions, values_of
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.table import TOKENS, Key, Model
@@ -28,18 +27,24 @@ _HEADS_BYTES = 32 << 20
 """Maps of a group of heads take at most so much as float64."""
 _ROOM = 2.0**-49
 """Of an entry: eight times what rounding changes of a weight that is computed of others, or of a folded position."""
-_VECTORS = ("vector", "gain", "factor vector")
 
 
-@dataclass(frozen=True)
-class Task:
-    """One measurement: of which weight, and how, with a generator of its own.
+class Task(NamedTuple):
+    """Norms of some weights: how their values are read of a model, and how these are measured.
 
-    It gives norms, and norms of the distance from the reference.
+    `apart`: how values of the model and of the reference give their distance, where it is no difference.
     """
 
-    name: str
-    run: Callable[[np.random.Generator], tuple[Measurements, Measurements]]
+    keys: Sequence[str]
+    get: Callable[[Model], Any]
+    norms: Callable[[Any, np.random.Generator], Sequence[Measured]]
+    factor: float = 1.0
+    apart: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The weight, or the first of a group of heads."""
+        return self.keys[0].partition(",")[0]
 
 
 class Plan:
@@ -68,6 +73,20 @@ class Plan:
                     self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
         self.tasks = tuple(task for layer in layers for task in self._of(layer))
 
+    def measure(self, task: Task, rng: np.random.Generator) -> tuple[Measurements, Measurements]:
+        """Norms of the weights of a task, and of their distance from the reference."""
+
+        def certified(values: Any) -> Measurements:
+            norms = zip(task.keys, task.norms(values, rng), strict=True)
+            return {key: norm if task.factor == 1 else norm.times(task.factor) for key, norm in norms}
+
+        own = task.get(self.model)
+        norms = certified(own)
+        if self.reference is None:
+            return norms, {}
+        apart = (task.apart or partial(difference, room=self.room))(own, task.get(self.reference))
+        return norms, {key: norm.widened for key, norm in certified(apart).items()}
+
     def _of(self, layer: Layer) -> Iterator[Task]:
         """The measurements of every weight of a layer, and of what it stores besides a note that nothing reads it."""
         weights = layer.weights(self.seq_len)
@@ -88,7 +107,7 @@ class Plan:
         """Notes that the tensor of a weight is read: how many of its entries, and why not all; refuses other shapes."""
         key, model = self.model.key(weight), self.model
         tensor, shape = model.place(*key), (weight.copies, *weight.shape)
-        if weight.role in _VECTORS or key[0] in TOKENS:
+        if weight.role in VECTORS or key[0] in TOKENS:
             right, stored = [(math.prod(shape),)], (tensor.size,)
         else:
             d, width = weight.shape
@@ -119,33 +138,10 @@ class Plan:
             where = f"{self.model.checkpoint.where}: {place_named(*key)}"
             raise CheckpointError(f"{where} has a scale, but is measured as one with others: scale it in the file")
 
-    def _task(
-        self,
-        keys: Sequence[str],
-        get: Callable[[Model], Any],
-        norms: Callable[[Any, np.random.Generator], list[Measured]],
-        factor: float = 1.0,
-        apart: Callable[[Any, Any], Any] | None = None,
-    ) -> Task:
-        """Norms of what `get` reads of the model, and of its distance from the reference, times a constant."""
-
-        def certified(values: Any, rng: np.random.Generator) -> list[Measured]:
-            return [norm if factor == 1 else norm.times(factor) for norm in norms(values, rng)]
-
-        def run(rng: np.random.Generator) -> tuple[Measurements, Measurements]:
-            own, far = get(self.model), list[Measured]()
-            results = dict(zip(keys, certified(own, rng), strict=True))
-            if self.reference is not None:
-                values = (apart or partial(difference, room=self.room))(own, get(self.reference))
-                far = [norm.widened for norm in certified(values, rng)]
-            return results, dict(zip(keys, far, strict=bool(far)))
-
-        return Task(keys[0].partition(",")[0], run)
-
     def _weight(self, weight: Weight) -> Iterator[Task]:
-        """The measurements of one weight: a vector, a matrix, a table, or the maps of some heads at a time."""
+        """The measurements of one weight: of its vectors, of its matrix or table, or of the maps of some heads each."""
         kind, model = weight.kind, self.model
-        if weight.role not in ("matrix", "table", "rows", *_VECTORS) or (weight.copies > 1 and not weight.heads):
+        if weight.role not in ("matrix", "table", "rows", *VECTORS) or (weight.copies > 1 and not weight.heads):
             what = f"{kind} of role {weight.role!r}"
             raise Unsupported(Refusal("measuring norms", what, "single weights: matrices, vectors, gains, tables"))
         if kind == "readout" and not model.has(kind) and model.shape("embedding")[::-1] == weight.shape:
@@ -153,30 +149,15 @@ class Plan:
             self.shared += weight.parameters
         else:
             key = self._use(weight)
-        factor = model.factor(*key)
-        heads = range(weight.copies) if weight.heads else (None,)
-        keys = [place_named(kind, weight.block, head) for head in heads]
-        if weight.role in _VECTORS:
-            yield self._task(
-                keys, lambda model: vectors_of(model, weight), lambda rows, _: list(map(vector, rows)), factor
-            )
-        elif weight.heads:
-            step = max(1, _HEADS_BYTES // (8 * math.prod(weight.shape)))
-            for first in range(0, weight.copies, step):
-                part = slice(first, first + step)
-                yield self._task(
-                    keys[part],
-                    lambda model, part=part: heads_of(model, *key, weight.copies, part),
-                    lambda maps, _: Heads.of(maps).measured(),
-                    factor,
-                )
-        else:
-            yield self._task(
-                keys,
-                lambda model: model.matrix(*key),
-                lambda matrix, rng: [measure(matrix, rng, op=weight.role == "matrix")],
-                factor,
-            )
+
+        def norms(values: Any, rng: np.random.Generator) -> list[Measured]:
+            if weight.role in VECTORS:
+                return list(map(vector, values))
+            return Heads.of(values).measured() if weight.heads else [measure(values, rng, op=weight.role == "matrix")]
+
+        keys = [place_named(kind, weight.block, head) for head in (range(weight.copies) if weight.heads else (None,))]
+        for part in _slices(weight.copies, _heads_at_once(weight.shape)):
+            yield Task(keys[part], partial(values_of, weight=weight, only=part), norms, model.factor(*key))
 
     def _scores(self, layer: Attention, weight: Weight) -> Iterator[Task]:
         """The measurements of joint scores W_Q W_K^T, with the offsets that they read as a further row or column."""
@@ -184,50 +165,51 @@ class Plan:
             raise CheckpointError("scores of full rank need one tensor W_QK per block")
         for part in weight.factors:
             self._refuse_scale(self._use(part))
-        block, per_group = layer.block, layer.heads // layer.groups
+        per_group = layer.heads // layer.groups
         factors = {part.kind: part for part in weight.factors}
-        step = max(1, _HEADS_BYTES // (8 * layer.d * layer.d_head * per_group))
 
         def side(model: Model, kind: str, only: slice) -> Floats:
-            maps = heads_of(model, f"W_{kind}", block, factors[f"W_{kind}"].copies, only)
+            maps = values_of(model, factors[f"W_{kind}"], only)
             if f"b_{kind}" not in factors:
                 return maps
-            return np.concatenate([maps, vectors_of(model, factors[f"b_{kind}"])[only, :, None]], axis=2)
+            return np.concatenate([maps, values_of(model, factors[f"b_{kind}"], only)[:, :, None]], axis=2)
 
-        def get(model: Model, first: int) -> tuple[Floats, Floats]:
-            last = min(first + step, layer.groups)
-            keys = side(model, "K", slice(first, last))
-            return side(model, "Q", slice(first * per_group, last * per_group)), np.repeat(keys, per_group, axis=0)
+        def get(model: Model, only: slice) -> tuple[Floats, Floats]:
+            keys = np.repeat(side(model, "K", only), per_group, axis=0)
+            return side(model, "Q", slice(only.start * per_group, only.stop * per_group)), keys
 
         def apart(own: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
             """Q K^T - Q0 K0^T is [Q, -Q0] [K, K0]^T."""
             difference(own[0], other[0])  # refuses other shapes
             return np.concatenate([own[0], -other[0]], 1), np.concatenate([own[1], other[1]], 1)
 
-        for first in range(0, layer.groups, step):
-            heads = range(first * per_group, min(first + step, layer.groups) * per_group)
-            yield self._task(
-                [place_named(weight.kind, block, head) for head in heads],
-                lambda model, first=first: get(model, first),
-                lambda maps, _: products(*map(Heads.of, maps)),
-                apart=apart,
-            )
+        for only in _slices(layer.groups, _heads_at_once((layer.d, layer.d_head * per_group))):
+            heads = range(only.start * per_group, only.stop * per_group)
+            keys = [place_named(weight.kind, layer.block, head) for head in heads]
+            yield Task(keys, partial(get, only=only), lambda maps, _: products(*map(Heads.of, maps)), apart=apart)
 
     def _positions(self, seq_len: int, d: int) -> Task:
         """The measurement of the rows of positions that are read, tokens before the input folded into them."""
         model = self.model
-        rows, width = model.table_shape("positions")
-        if width != d or rows < seq_len:
-            raise CheckpointError(f"the table positions should be {(seq_len, d)}, the file has {(rows, width)}")
-        why = "positions that no row of the input has" if rows > seq_len else ""
+        why = "positions that no row of the input has" if model.table_shape("positions")[0] > seq_len else ""
         self.read["positions", None] = seq_len * d, why
         for row, token in enumerate(token for token in TOKENS if model.has(token)):
             self._refuse_scale(
                 self._use(Weight(token, "vector", (d,)), 0, f"{FOLDED} position {row} (families/blocks.py)")
             )
             self._refuse_scale(("b_patch", None))
-        return self._task(
+        return Task(
             ["positions"],
-            lambda model: positions(model, seq_len),
+            lambda model: positions(model, seq_len, d),
             lambda table, rng: [measure(as_stored(table), rng, op=False).widened.widened],
         )
+
+
+def _heads_at_once(shape: Sequence[int]) -> int:
+    """How many maps of heads are measured together."""
+    return max(1, _HEADS_BYTES // (8 * math.prod(shape)))
+
+
+def _slices(count: int, step: int) -> Iterator[slice]:
+    """Numbers up to `count` in parts of `step`."""
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))

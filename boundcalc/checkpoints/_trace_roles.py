@@ -126,10 +126,6 @@ class _Draft:
         shape = self.checkpoint.tensors[step.weight[0]].shape
         return shape[::-1] if step.turned else shape
 
-    def active(self, step: Step, default: str) -> str:
-        """The activation that a map's outputs pass."""
-        return self.trace.active.get(self.trace.steps.index(step), default)
-
     def mapping(
         self, front: Any, steps: list[Step], blocks: Sequence[Any], style: str, many: int, match: re.Match[str]
     ) -> dict[str, Any]:
@@ -154,7 +150,7 @@ class _Draft:
         pooled = tail.pop(0) if len(tail) == _MOST_MAPS else None
         if pooled is not None:
             self.take(pooled, "W_pool")
-            said["pooler"] = self.active(pooled, "tanh")
+            said["pooler"] = pooled.active or "tanh"
         for step in tail:  # a table that is read again has no second name
             self.take(step, "readout")
         ignored = self._ignored(d)
@@ -217,8 +213,8 @@ class _Draft:
             for part, kind in zip(parts, ("W_QKV",) if fused else ("W_Q", "W_K", "W_V"), strict=False):
                 self.take(part, kind, f"[{at}]" if len(heads) == 1 else f"[{at},{head}]")
         maps = list(steps[order.index("M") :][:many])
-        if many > _MOST_MAPS and not self.active(maps[0], ""):
+        if many > _MOST_MAPS and not maps[0].active:
             maps[:2] = maps[1::-1]  # the one that passes the activation is W_1
         for step, kind in zip(maps, ("W_1", "W_3", "W_2") if many > _MOST_MAPS else ("W_1", "W_2"), strict=True):
             self.take(step, kind, f"[{at}]")
-        self.said["activation"] = self.active(maps[0], "gelu")
+        self.said["activation"] = maps[0].active or "gelu"

@@ -228,7 +228,7 @@ def audit(
     norms, distances = Measurements(), Measurements()
     for index, task in enumerate(plan.tasks):
         with np.errstate(over="ignore", invalid="ignore"):
-            results = task.run(np.random.default_rng([seed, index]))
+            results = plan.measure(task, np.random.default_rng([seed, index]))
         if not all(m.finite for part in results for m in part.values()):
             raise CheckpointError(f"{task.name}: a norm is larger than every float: these are no trained weights")
         norms |= results[0]

@@ -10,7 +10,6 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError
@@ -24,7 +23,8 @@ from boundcalc.checkpoints.parity import Parity, compare_passes, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, some_inputs
 
-_Change = Mapping[str, Any]
+_Change = Mapping[str, Mapping[str, Any]]
+"""Fields of parts of a mapping; a field that is None is left out."""
 
 
 def describe(
@@ -93,19 +93,12 @@ def _model(checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> Model:
 
 
 def _changed(mapping: Mapping[str, Any], changes: Sequence[_Change]) -> dict[str, Any]:
-    """A mapping with some of its fields set; None takes one away."""
-    changed = deepcopy(dict(mapping))
-    for change in changes:
-        for path, value in change.items():
-            part, _, name = path.partition(".")
-            target = changed.setdefault(part, {}) if name else changed
-            if value is None:
-                target.pop(name or part, None)
-            else:
-                target[name or part] = value
-            if name and not target:
-                del changed[part]
-    return changed
+    """A mapping with some of its fields changed; a part without fields is left out."""
+    changed = dict(mapping)
+    for part, fields in (item for change in changes for item in change.items()):
+        merged = {**changed.get(part, {}), **fields}
+        changed[part] = {name: value for name, value in merged.items() if value is not None}
+    return {part: fields for part, fields in changed.items() if fields}
 
 
 def _choices(
@@ -115,7 +108,7 @@ def _choices(
     said, roles = mapping["architecture"], {re.sub(r"\[.*?\]", "", role) for role in mapping["tensors"].values()}
 
     def options_of(field: str, *values: Any) -> list[_Change]:
-        return [{f"architecture.{field}": value} for value in dict.fromkeys(values)]
+        return [{"architecture": {field: value}} for value in dict.fromkeys(values)]
 
     choices: dict[str, list[_Change]] = {}
     tables = [name for name, role in mapping["tensors"].items() if role in ("embedding", "positions")]
@@ -124,24 +117,25 @@ def _choices(
         d = checkpoint.tensors[named[tables[0]]].shape[-1]
         choices["scales"] = [{}]
         if "positions" in roles:
-            choices["scales"] += [{"scales.positions": None}, {"scales.positions": d**-0.5}]
+            choices["scales"] += [{"scales": {"positions": scale}} for scale in (None, d**-0.5)]
         if "embedding" in roles:
-            choices["scales"] += [{"scales.embedding": d**0.5}]
+            choices["scales"] += [{"scales": {"embedding": d**0.5}}]
     values = [getattr(part, name, None) for part in module.modules() for name in ("eps", "variance_epsilon", "epsilon")]
     epsilons = [value for value in values if isinstance(value, float) and value > 0]
     if "normalisation" in said:
         kinds = dict.fromkeys((said["normalisation"], "layernorm", "rmsnorm"))
         sizes = dict.fromkeys(epsilons or (said["eps"], 1e-5, 1e-6, 1e-12, 1e-8))
-        choices["norms"] = [
-            {**kind, **eps} for kind in options_of("normalisation", *kinds) for eps in options_of("eps", *sizes)
-        ]
-        choices["plain"] = [{}, {"architecture.plain": True}]
+        choices["norms"] = [{"architecture": {"normalisation": kind, "eps": eps}} for kind in kinds for eps in sizes]
+        choices["plain"] = options_of("plain", None, True)
         choices["style"] = options_of("style", said["style"], "pre", "post")
-    layouts: list[_Change] = [{}, {"architecture.by_group": True}] if {"W_QKV", "W_QKV.T"} & roles else [{}]
+    layouts = (None, True) if {"W_QKV", "W_QKV.T"} & roles else (None,)
     choices["attention"] = [
-        {"architecture.heads": heads or said["heads"], **mask, **layout, **turns}
-        for turns in _rotary_choices(module, roles)
-        for mask in options_of("causal", *((True, None) if said.get("causal") else (None, True)))
+        {
+            "architecture": {"heads": heads or said["heads"], "causal": mask, "by_group": layout},
+            "rotary": turn or {"theta": None, "pairs": None},
+        }
+        for turn in _rotary_choices(module, roles)
+        for mask in ((True, None) if said.get("causal") else (None, True))
         for layout in layouts
     ]
     choices["activation"] = options_of(
@@ -155,12 +149,11 @@ def _choices(
     return choices
 
 
-def _rotary_choices(module: Any, roles: set[str]) -> list[_Change]:
+def _rotary_choices(module: Any, roles: set[str]) -> list[dict[str, Any] | None]:
     """Rotary positions to try where there is no table of positions: rotations of halves, or of pairs."""
     if "positions" in roles or "embedding" not in roles:
-        return [{"rotary": None}]
+        return [None]
     names = ("rope_theta", "theta", "rotary_base", "base")
     said: list[Any] = [getattr(part, name, None) for part in module.modules() for name in names]
     bases = dict.fromkeys([*(float(value) for value in said if type(value) in (int, float) and value > 1), 10000.0])
-    turns = [{"theta": theta, "pairs": paired} for theta in bases for paired in (False, True)]
-    return [{"rotary": turn} for turn in (None, *turns)]
+    return [None, *({"theta": theta, "pairs": paired} for theta in bases for paired in (False, True))]

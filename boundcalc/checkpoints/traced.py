@@ -46,6 +46,7 @@ class Step:
         heads: of an attention.
         eps: of a normalisation, where the module says it.
         tokens: of a table, whether it reads the module's own input.
+        active: of a map the activation that its outputs pass.
         reads: the rows that enter it; None where the weight is applied to what was made of them.
         makes: the rows that leave it, its offset added.
     """
@@ -58,6 +59,7 @@ class Step:
     heads: int = 1
     eps: float | None = None
     tokens: bool = False
+    active: str = ""
     scale: tuple[str, ...] = ()
     centred: bool = False
     reads: Any = field(default=None, repr=False)
@@ -92,7 +94,6 @@ class Trace:
     Attributes:
         x: what the module reads.
         steps: in their order.
-        active: activations, by the step they were applied to.
         origins: of every tensor, by its identity.
         kept: every tensor, so that none takes another's identity.
         refusal: the first operation on a parameter that no layer here does.
@@ -100,7 +101,6 @@ class Trace:
 
     x: Any
     steps: list[Step] = field(default_factory=list[Step])
-    active: dict[int, str] = field(default_factory=dict[int, str])
     origins: dict[int, _Origin] = field(default_factory=dict[int, _Origin])
     kept: list[Any] = field(default_factory=list[Any])
     refusal: str = ""
@@ -132,9 +132,8 @@ class Trace:
             origin = _Origin(steps=frozenset([len(self.steps) - 1]))
         else:
             origin = self._joined(name, tensors, outs[0])
-            if name in ACTIVATIONS and len(origin.steps) == 1:
-                kind = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
-                self.active.setdefault(min(origin.steps), kind)
+            if name in ACTIVATIONS and (step := self.only_step(origin.steps)) is not None and not step.active:
+                step.active = "gelu_tanh" if kwargs.get("approximate") == "tanh" else ACTIVATIONS[name]
         self.origins |= {id(tensor): origin for tensor in outs}
 
     def _view(self, name: str, weights: Sequence[Any], outs: Sequence[Any]) -> _Origin:

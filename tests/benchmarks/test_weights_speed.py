@@ -72,7 +72,7 @@ def heads_only(path: Path) -> None:
     plan = Plan(model, model.architecture)
     for task in plan.tasks:
         if task.name.startswith(("W_QK", "W_V")):
-            task.run(np.random.default_rng(0))
+            plan.measure(task, np.random.default_rng(0))
 
 
 def formed(path: Path, blocks: int) -> None:
