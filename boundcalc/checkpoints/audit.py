@@ -25,7 +25,6 @@ from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.parity import compare as hold
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import STORED, read
-from boundcalc.checkpoints.traced import Call
 from boundcalc.layers.base import of_class, weights_of
 from boundcalc.norms.limits import Size, limits
 from boundcalc.norms.limits import budget as budget_of
@@ -190,7 +189,6 @@ def audit(
     progress: _Progress | None = None,
     inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
     compare: bool = True,
-    call: Call | None = None,
     parity: Parity | None = None,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
@@ -201,7 +199,7 @@ def audit(
     `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
 
     A live module is compared with the architecture it is read as (`parity`), unless `compare` is false: the audit then
-    says so. `call` says how it is called, where module(x) is not it; `parity` is a forward check that was made before.
+    says so. `parity` is a forward check that was made before.
     """
     if seed is not None:
         validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
@@ -216,7 +214,7 @@ def audit(
     _refuse_idle(model, plan)
     live = bare(source) if compare and parity is None else None
     if hasattr(live, "forward"):
-        parity = hold(live, model, architecture, call=call)
+        parity = hold(live, model, architecture)
     account = balance(model, architecture, plan.read, plan.shared)
     if inspect is not None:
         inspect(model.family.name, account, _missing(architecture))

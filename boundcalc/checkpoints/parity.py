@@ -7,8 +7,10 @@ up for each other wash out at the outputs. A module is run only when it is at ha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,6 @@ class Parity:
     Attributes:
         outputs: the largest difference of outputs, of the largest output; None where the read-out is not described.
         places: inner rows that were compared, in the order they are computed.
-        unseen: layers with a weight that the module is not seen to apply.
         tolerance: what was allowed: rounding in double precision, or in single where the module takes steps in it.
         sequences: inputs, and their length.
         row: the row that is read out; None where all are averaged.
@@ -56,7 +57,6 @@ class Parity:
 
     outputs: float | None
     places: tuple[Place, ...]
-    unseen: tuple[str, ...]
     tolerance: float
     sequences: tuple[int, int]
     row: int | None
@@ -139,11 +139,11 @@ def pass_apart(
     ours = network(rows, every_row=every_row, steps=steps)
     if recorded.outputs is not None:
         output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
-    places, unseen = _inside(model, steps, recorded.trace, row)
+    places = tuple(_inside(model, steps, recorded.trace, row))
     turns = model.family.rotate is not None  # by cos and sin that a module often holds in single precision
     single = turns and any(str(value.dtype) in _NARROW for _, value in module.named_buffers())
     tolerance, size = SINGLE if single or recorded.single else ROUNDING, (len(rows), rows.shape[1])
-    return Parity(output, tuple(places), unseen, tolerance, size, row, called(module)), steps
+    return Parity(output, places, tolerance, size, row, called(module)), steps
 
 
 _NARROW = ("torch.float32", "torch.complex64")
@@ -184,33 +184,26 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     )
 
 
-def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> tuple[list[Place], tuple[str, ...]]:
+def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> Iterator[Place]:
     """What enters and leaves every map and normalisation whose parameter the module applies to rows."""
-    places: list[Place] = []
-    unseen: list[str] = []
-    met: dict[str, int] = {}
+    calls: Counter[str] = Counter()
     for index, step in enumerate(steps):
         names = _names(model, step.layer)
         if names is None:
             continue
         label, parameters, factor = names
         theirs = trace.named(parameters, ("norm",) if isinstance(step.layer, LayerNorm) else ("map", "patches"))
-        call = met.get(min(parameters), 0)
-        met[min(parameters)] = call + 1
-        both: list[tuple[str, Any, Any]] = []
-        if call < len(theirs):
-            own = theirs[call]
-            both = [("enters", own.reads, step.reads)]
-            both += [] if factor is None else [("leaves", own.makes, step.makes / factor)]
-            label = f"{label} ({own.weight[-1].rpartition('.')[0] or own.weight[-1]})"
-        before = len(places)
+        own = next(islice(theirs, calls[min(parameters)], None), None)
+        calls[min(parameters)] += 1
+        if own is None:
+            continue
+        label = f"{label} ({own.weight[-1].rpartition('.')[0] or own.weight[-1]})"
+        both = [("enters", own.reads, step.reads)]
+        both += [] if factor is None else [("leaves", own.makes, step.makes / factor)]
         for verb, values, ours in both:
             apart = None if values is None else _rows_apart(ours, values.detach().numpy(), row, tokens_before(model))
             if apart is not None:
-                places.append(Place(f"what {verb} {label}", apart, index))
-        if len(places) == before:
-            unseen.append(label.partition(" ")[0])
-    return places, tuple(unseen)
+                yield Place(f"what {verb} {label}", apart, index)
 
 
 def _names(model: Model, layer: Layer) -> tuple[str, set[str], float | None] | None:

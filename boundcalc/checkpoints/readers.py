@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -178,7 +177,6 @@ _MOST_HEADER = 10_000_000
 _SHORT = {"F": "float", "BF": "bfloat", "I": "int", "U": "uint"}
 _TYPES = {f"{short}{bits}": f"{kind}{bits}" for short, kind in _SHORT.items() for bits in (8, 16, 32, 64)}
 _TYPES = {short: kind for short, kind in _TYPES.items() if kind in STORED} | {"BOOL": "bool"}
-_SMALL = 1 << 16
 
 
 def _open_safetensors(path: Path) -> Checkpoint:
@@ -213,14 +211,9 @@ def _mapped(path: Path, name: str, entry: dict[str, Any], start: int) -> Tensor:
 
     def fetch() -> Array:
         with sound(path, "safetensors file"):  # it may have been cut since it was opened
-            size = math.prod(shape) * stored.itemsize
-            if not size:
+            if 0 in shape:
                 return np.zeros(shape, stored)
-            if size > _SMALL:
-                return np.memmap(path, dtype=stored, mode="r", offset=first, shape=shape)
-            with path.open("rb", buffering=0) as file:  # a few pages take less than a map
-                file.seek(first)
-                return np.frombuffer(file.read(size), stored).reshape(shape)
+            return np.memmap(path, dtype=stored, mode="r", offset=first, shape=shape)
 
     return Tensor(name, shape, dtype, fetch, f"{path.name}:{first}")
 

@@ -10,8 +10,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_json
 from boundcalc.base.validate import choice, flag, known_keys, positive, size
@@ -70,23 +68,18 @@ def _scale(said: str | float) -> Callable[[Model], float]:
     if not isinstance(said, str):
         return lambda _: float(said)
     if said == "root of width":
-        return _root_of_width
+        return lambda model: _root(model.shape("embedding")[1])
     if said == "root of head":
-        return lambda model: math.nextafter(math.sqrt(model.head_width(model.shape("W_O", 0)[0])), math.inf)
+        return lambda model: _root(model.head_width(model.shape("W_O", 0)[0]))
     if said.startswith("1/"):
         return lambda model: math.nextafter(1 / model.number(said[2:]), math.inf)
     return lambda model: model.number(said)
 
 
-def _root_of_width(model: Model) -> float:
-    """sqrt(d), which the library rounds to the type that the weights are stored in: the largest that it may be."""
-    tensor = model.place("embedding")
-    exact = math.sqrt(tensor.shape[-1])
-    roots = [math.nextafter(exact, math.inf), float(np.float32(exact))] if not exact.is_integer() else [exact]
-    if bits := {"float16": 11, "bfloat16": 8}.get(tensor.dtype):
-        mantissa, exponent = math.frexp(exact)
-        roots.append(math.ldexp(round(math.ldexp(mantissa, bits)), exponent - bits))
-    return max(roots)
+def _root(width: int) -> float:
+    """The square root, rounded up where it is no whole number."""
+    root = math.sqrt(width)
+    return root if root.is_integer() else math.nextafter(root, math.inf)
 
 
 # -- mappings
