@@ -117,21 +117,6 @@ class XTransformer(nn.Module):
         return self.to_logits(self.norm(self.layers(self.token_emb(tokens) + positions)))
 
 
-class TorchTransformer(nn.Module):
-    """torch.nn.TransformerEncoder between an embedding and a head; rows are averaged."""
-
-    def __init__(self, first: bool = False) -> None:
-        super().__init__()
-        self.embed, self.positions = nn.Embedding(11, 16), nn.Embedding(10, 16)
-        layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True, norm_first=first)
-        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(16, 3)
-
-    def forward(self, tokens: Any) -> Any:
-        x = self.embed(tokens) + self.positions(torch.arange(tokens.shape[1]))
-        return self.head(self.encoder(x).mean(1))
-
-
 class TimmViT(nn.Module):
     """Patches by a convolution, a class token, fused queries, keys and values."""
 
@@ -171,8 +156,6 @@ LAYOUTS: dict[str, Callable[[], Any]] = {
     "minGPT": lambda: NanoGPT(act=tanh_gelu, tied=False, mask=10),
     "minGPT, first edition": MinGPT,
     "x-transformers": XTransformer,
-    "torch.nn.Transformer": TorchTransformer,
-    "torch.nn.Transformer, normalised first": lambda: TorchTransformer(first=True),
     "timm ViT": TimmViT,
     "names of its own": Tower,
 }

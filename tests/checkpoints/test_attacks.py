@@ -16,19 +16,19 @@ from boundcalc import Sample, Setting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints import Audit, audit
 from boundcalc.statements.network import Network
-from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, hf, seeded, torch
+from tests.checkpoints.live import torch
+from tests.checkpoints.zoo import ZOO
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-EPS: dict[str, Any] = {"layer_norm_eps": 0.5}
-ATTACKED: dict[str, Callable[[], Any]] = {
-    "bert": lambda: hf.BertForSequenceClassification(hf.BertConfig(**SMALL, **EPS, num_labels=3)),
-    "distilbert": lambda: hf.DistilBertForSequenceClassification(hf.DistilBertConfig(**DISTIL, num_labels=3)),
-    "roberta": lambda: hf.RobertaForSequenceClassification(hf.RobertaConfig(**SMALL, **EPS, num_labels=3)),
-    "gpt2": lambda: hf.GPT2LMHeadModel(hf.GPT2Config(**GPT2, layer_norm_epsilon=0.5)),
-    "llama": lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**GROUPED, rms_norm_eps=0.5)),
+ATTACKED: dict[str, Any] = {
+    "bert": {"layer_norm_eps": 0.5},
+    "distilbert": {},
+    "roberta": {"layer_norm_eps": 0.5},
+    "gpt2": {"layer_norm_epsilon": 0.5},
+    "llama": {"rms_norm_eps": 0.5},
 }
-"""A large eps makes the factors of normalisations moderate, so that the rest of the claim is tested. DistilBERT's is
-fixed at 1e-12."""
+"""Of the zoo. A large eps makes the factors of normalisations moderate, so that the rest of the claim is tested.
+DistilBERT's is fixed at 1e-12."""
 TOO_SMALL = 0.1
 """Norms times this are the claims that the same attacks must break."""
 
@@ -61,8 +61,7 @@ class Target:
 def target(name: str, calm: bool = False) -> Target:
     """`calm`: weights a tenth as large, where the claims are nearer to the truth."""
     torch.set_num_threads(1)
-    model = seeded(ATTACKED[name]).double()
-    model.config._attn_implementation = "eager"
+    model = ZOO[name].make(**ATTACKED[name])
     if calm:
         with torch.no_grad():
             for key, tensor in model.named_parameters():

@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 from boundcalc import Architecture
-from boundcalc.checkpoints import CheckpointError
+from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.audit import open_model
+from boundcalc.checkpoints.describe import describe
+from boundcalc.checkpoints.families import Model
+from boundcalc.checkpoints.families.read import family_of, read_mapping
 from boundcalc.checkpoints.forward import Network
 from boundcalc.checkpoints.parity import ROUNDING, SINGLE, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.traced import example_inputs
-from boundcalc.setting import LayerNorm
+from boundcalc.lab.train.model import draw_weights, through
+from boundcalc.setting import LayerNorm, Normaliser
 from tests.checkpoints.layouts import NanoGPT, made
 from tests.checkpoints.live import torch
 from tests.checkpoints.zoo import ZOO
@@ -50,10 +54,6 @@ class Washed(torch.nn.Module):
 
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_errors_that_wash_out_at_the_outputs_are_found_inside(factor: float) -> None:
-    from boundcalc.checkpoints.describe import describe
-    from boundcalc.checkpoints.families import Model
-    from boundcalc.checkpoints.families.read import read_mapping
-
     inner = made("nanoGPT")
     module, checkpoint = Washed(inner, factor), open_checkpoint(inner)
     seen = Model(checkpoint, read_mapping(describe(made("nanoGPT"), checkpoint)[0]))
@@ -90,35 +90,23 @@ def test_single_precision_in_a_module_is_said() -> None:
     assert "single precision" in found.text
 
 
-@pytest.mark.parametrize("style", ["edelman", "pre", "post"])
+_EDELMAN: dict[str, Any] = {"style": "edelman", "normalisation": "ball"}
+_BLOCKS: dict[str, Any] = {"heads": 2, "bias": True, "residual": True, "normalisation": "layernorm"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [_EDELMAN, {**_BLOCKS, "style": "pre", "causal": True}, {**_BLOCKS, "style": "post", "gated": True}],
+    ids=["edelman", "pre", "post"],
+)
 @pytest.mark.parametrize("normaliser", ["softmax", "softmax1", "sigmoid", "linear"])
-def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: str) -> None:
-    """Two interpreters of an architecture, written apart: one on arrays of a file, one on torch tensors."""
-    from boundcalc.lab.train.model import draw_weights, through
-    from boundcalc.setting import Normaliser
-
-    more: dict[str, Any] = (
-        {"normalisation": "ball"} if style == "edelman" else {"heads": 2, "bias": True, "residual": True}
-    )
-    if style != "edelman":
-        more |= {"normalisation": "layernorm", "causal": style == "pre", "gated": style == "post"}
-    architecture = Architecture(
-        depth=2,
-        d=8,
-        seq_len=6,
-        vocabulary=5,
-        positions="learned",
-        style=style,
-        normaliser=Normaliser(normaliser),
-        **more,
-    )
+def test_what_runs_a_checkpoint_agrees_with_what_trains(fields: dict[str, Any], normaliser: str) -> None:
+    """One forward pass on arrays of a file, and on torch tensors."""
+    shape = {"depth": 2, "d": 8, "seq_len": 6, "vocabulary": 5, "positions": "learned"}
+    architecture = Architecture(**shape, normaliser=Normaliser(normaliser), **fields)
     torch.manual_seed(0)
-    weights = {name: value.double() for name, value in draw_weights(architecture).items()}
-    for value in weights.values():
-        value.add_(0.3 * torch.randn_like(value))
-    from boundcalc.checkpoints.families import Model
-    from boundcalc.checkpoints.families.read import family_of
-
+    drawn = {name: value.double() for name, value in draw_weights(architecture).items()}
+    weights = {name: value + 0.3 * torch.randn_like(value) for name, value in drawn.items()}
     seen = Model(open_checkpoint(weights), family_of(architecture))
     tokens = np.random.default_rng(1).integers(0, 5, (3, 6))
     ours = Network(seen, architecture)(tokens)
@@ -128,11 +116,6 @@ def test_what_runs_a_checkpoint_agrees_with_what_trains(style: str, normaliser: 
 
 def test_offsets_of_keys_count_where_the_normaliser_does_not_forget_them() -> None:
     """A joint score has them as one more column; they were once left out of its norms."""
-    from boundcalc.checkpoints import audit
-    from boundcalc.checkpoints.families.read import family_of
-    from boundcalc.lab.train.model import draw_weights
-    from boundcalc.setting import Normaliser
-
     architecture = Architecture(
         depth=1, d=6, seq_len=4, vocabulary=5, style="pre", heads=2, bias=True, normalisation="none",
         normaliser=Normaliser("sigmoid"),
@@ -152,8 +135,6 @@ def test_offsets_of_keys_count_where_the_normaliser_does_not_forget_them() -> No
 def test_the_module_itself_is_left_as_it_was() -> None:
     model = NanoGPT().train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    from boundcalc.checkpoints.describe import describe
-
     describe(model, open_checkpoint(model))
     assert model.training
     assert all(value.dtype == torch.float32 for value in model.state_dict().values())

@@ -82,15 +82,6 @@ def test_bfloat16(name: str, tmp_path: Path) -> None:
         assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["bert", "bloom", "qwen3", "olmo2", "t5 gated"])
-def test_bounds_of_trained_models_pass_the_second_checker(name: str) -> None:
-    """It once asked joint score matrices for budgets of the offsets that they hold."""
-    found = audit(ZOO[name].make(), seed=1)
-    setting = Setting(found.architecture, found.norms(), Sample(n_train=10**9))
-    certificate = compare(setting, ["T-free"])[0].certificate
-    assert float(check(certificate).log_value) == pytest.approx(float(alone.log_value(certificate)), rel=1e-12)
-
-
 def test_a_trained_query_pools_rows() -> None:
     """Its bound passes the second checker; of a query that nearly cancels no entry is below the exact one."""
     model = ZOO["siglip vision"].make()
