@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -142,12 +142,14 @@ def sequences(source: Any, groups: str | None = None) -> Sequences:
             f"Dataset, or a Hugging Face dataset; got {type(source).__name__}"
         )
     data: Any = source
-    if not hasattr(data, "dataset") or hasattr(data, "__getitem__"):  # one at a time; a Subset has a dataset, too
-        counted = hasattr(data, "__getitem__") and hasattr(data, "__len__")
-        items = map(_fields, (data[i] for i in range(len(data))) if counted else data)
-        return _of_columns(_joined({name: [value] for name, value in item.items()} for item in items), where, groups)
-    examples = _of_columns(_joined(map(_fields, data)), where, groups)
-    if hasattr(data.dataset, "__len__") and len(examples) != len(data.dataset):
+    batched = hasattr(data, "dataset") and not hasattr(data, "__getitem__")  # a Subset has a dataset, too
+    counted = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    columns: dict[str, list[Any]] = {}
+    for item in map(_fields, (data[i] for i in range(len(data))) if counted else data):
+        for name, value in item.items():
+            columns.setdefault(name, []).extend(value if batched else [value])
+    examples = _of_columns(columns, where, groups)
+    if batched and hasattr(data.dataset, "__len__") and len(examples) != len(data.dataset):
         raise InvalidSetting(
             f"the loader gives {len(examples)} of {len(data.dataset)} examples: bounds are about all of them; "
             "drop_last=False, and no sampler that leaves some out"
@@ -162,15 +164,6 @@ def _fields(item: Any) -> Mapping[str, Any]:
     if isinstance(item, tuple | list) and len(item) in (2, 3):
         return dict(zip(("x", "y", "mask"), item, strict=False))
     raise InvalidSetting(f"an example, or a batch, is (x, y), (x, y, mask) or a dictionary; got {type(item).__name__}")
-
-
-def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of all parts, in order."""
-    columns: dict[str, list[Any]] = {}
-    for part in parts:
-        for name, values in part.items():
-            columns.setdefault(name, []).extend(values)
-    return columns
 
 
 def _read_file(path: Path) -> Any:

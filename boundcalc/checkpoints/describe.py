@@ -19,7 +19,7 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Parity, compare_passes, pass_apart
+from boundcalc.checkpoints.parity import Parity, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, some_inputs
 
@@ -56,7 +56,7 @@ def _agreeing(
         said |= {"longest": rows.shape[1]} if "longest" in said else {}
     best = _best_description(recorded, checkpoint, mapping, choices)
     try:
-        return best, compare_passes(recorded, _model(checkpoint, best))
+        return best, pass_apart(recorded, _model(checkpoint, best)).agreed()
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
@@ -82,7 +82,7 @@ def _best_description(
 def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> float:
     """How many places agree before the first that does not; -1 where the description does not fit."""
     try:
-        place = pass_apart(recorded, _model(checkpoint, mapping))[0].first_difference
+        place = pass_apart(recorded, _model(checkpoint, mapping)).first_difference
     except (BoundcalcError, ValueError, KeyError):
         return -1
     return math.inf if place is None else place

@@ -35,11 +35,12 @@ SINGLE = 4e-6
 
 @dataclass(frozen=True)
 class Place:
-    """Rows that were compared: what leaves a layer, or enters it, how far they were apart, and the layer's number."""
+    """Rows that were compared: what leaves a layer, or enters it, how far they were apart, and what ran before."""
 
     name: str
     apart: float
-    step: int = 0
+    since: str = ""
+    """The layers of the description since the place before."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,24 @@ class Parity:
         apart += [math.inf if not apart else 0.0] if self.outputs is None else [self.outputs]
         return next((index for index, far in enumerate(apart) if not far <= self.tolerance), None)
 
+    def agreed(self) -> Parity:
+        """Itself; refused with the place where the two part."""
+        at, places = self.first_difference, self.places
+        if at is None:
+            return self
+        where = f"agree up to {places[at - 1].name}" if at else "part at the start"
+        if at < len(places):
+            place = places[at]
+            apart = f"{where}, and differ in {place.name}, by {place.apart:.1g} of the largest entry; between the two "
+            apart += f"the description has {place.since}"
+        else:
+            where = where if places else "show no inner layer to compare"
+            apart = f"{where} and differ at the outputs, by {self.outputs or math.inf:.1g} of the largest"
+        raise CheckpointError(
+            f"the module and the architecture as described {apart}: a bound of the description would not be about this "
+            "module; correct the mapping or the options"
+        )
+
     @property
     def compared(self) -> Compared:
         """What is kept of it."""
@@ -103,34 +122,15 @@ def compare(
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
     recorded = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
     answers, in_rows = recorded.outputs, not any(layer.how for layer in of_class(architecture.stages, Pool))
-    if answers is not None and answers.ndim == 3 and model.checkpoint.pooling == "mean":  # which its folder does
-        recorded = replace(recorded, outputs=answers.mean(1))
     if in_rows and answers is not None and answers.shape[-1] != architecture.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return compare_passes(recorded, model, architecture, fixed)
-
-
-def compare_passes(
-    recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
-) -> Parity:
-    """A recorded pass against the architecture's."""
-    parity, steps = pass_apart(recorded, model, architecture, fixed)
-    at, places = parity.first_difference, parity.places
-    if at is None:
-        return parity
-    if at < len(places):
-        raise CheckpointError(_parted(places, at, steps))
-    after = f"agree up to {places[-1].name} and differ" if places else "show no inner layer to compare and differ"
-    raise CheckpointError(
-        f"the module and the architecture as described {after} at the outputs, by {parity.outputs or math.inf:.1g} of "
-        "the largest: a bound of the description would not be about this module; correct the mapping or the options"
-    )
+    return pass_apart(recorded, model, architecture, fixed).agreed()
 
 
 def pass_apart(
     recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
-) -> tuple[Parity, list[Step]]:
-    """How far the two passes are apart, and the steps of the architecture's."""
+) -> Parity:
+    """How far a recorded pass and the architecture's are apart."""
     module, architecture = recorded.module, architecture or model.architecture
     rows = rows_read(model, recorded.x, recorded.trace)
     network = Network(model, architecture, fixed_beside(module, model) if fixed is None else fixed)
@@ -143,7 +143,7 @@ def pass_apart(
     turns = model.family.rotate is not None  # by cos and sin that a module often holds in single precision
     single = turns and any(str(value.dtype) in _NARROW for _, value in module.named_buffers())
     tolerance, size = SINGLE if single or recorded.single else ROUNDING, (len(rows), rows.shape[1])
-    return Parity(output, places, tolerance, size, row, called(module)), steps
+    return Parity(output, places, tolerance, size, row, called(module))
 
 
 _NARROW = ("torch.float32", "torch.complex64")
@@ -187,6 +187,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
 def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> Iterator[Place]:
     """What enters and leaves every map and normalisation whose parameter the module applies to rows."""
     calls: Counter[str] = Counter()
+    start = 0
     for index, step in enumerate(steps):
         names = _names(model, step.layer)
         if names is None:
@@ -198,12 +199,14 @@ def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) 
         if own is None:
             continue
         label = f"{label} ({own.weight[-1].rpartition('.')[0] or own.weight[-1]})"
-        both = [("enters", own.reads, step.reads)]
-        both += [] if factor is None else [("leaves", own.makes, step.makes / factor)]
-        for verb, values, ours in both:
+        both = [("enters", index, own.reads, step.reads)]
+        both += [] if factor is None else [("leaves", index + 1, own.makes, step.makes / factor)]
+        for verb, end, values, ours in both:
             apart = None if values is None else _rows_apart(ours, values.detach().numpy(), row, tokens_before(model))
             if apart is not None:
-                yield Place(f"what {verb} {label}", apart, index)
+                since = dict.fromkeys(step.layer.brief() for step in steps[start:end])
+                yield Place(f"what {verb} {label}", apart, ", ".join(since) or "nothing")
+                start = end
 
 
 def _names(model: Model, layer: Layer) -> tuple[str, set[str], float | None] | None:
@@ -240,18 +243,3 @@ def _rows_apart(ours: Rows, theirs: Rows, row: int | None, before: int) -> float
         if ours.reshape(-1, ours.shape[2]).shape == theirs.shape:
             return _apart(ours.reshape(theirs.shape), theirs)
     return None
-
-
-def _parted(places: Sequence[Place], index: int, steps: Sequence[Step]) -> str:
-    """After which layer the two part, and what the description has there."""
-    place, last = places[index], places[index - 1] if index else None
-    start = -1 if last is None else last.step
-    entered = last is not None and last.name.startswith("what enters")
-    between = steps[start + (not entered) : place.step + (not place.name.startswith("what enters"))]
-    words = ", ".join(dict.fromkeys(step.layer.brief() for step in between)) or "nothing"
-    up_to = f"agree up to {last.name}" if last is not None else "part at the start"
-    return (
-        f"the module and the architecture as described {up_to}, and differ in {place.name}, by {place.apart:.1g} of "
-        f"the largest entry; between the two the description has {words}: a bound of it would not be about this "
-        "module; correct the mapping or the options"
-    )

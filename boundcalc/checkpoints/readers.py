@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def open_checkpoint(source: object) -> Checkpoint:
     if config.is_file() and (path == folder or not checkpoint.config):
         checkpoint = replace(checkpoint, config={**checkpoint.config, **_read_config(config)})
     if in_folder and (folder / "modules.json").is_file():
-        checkpoint = _with_pooling(checkpoint, folder)
+        checkpoint = _with_doubt(checkpoint, folder)
     return _plain(replace(checkpoint, where=str(path)))
 
 
@@ -72,33 +72,17 @@ def _file(path: Path) -> Checkpoint:
     return _READERS[path.suffix](path)
 
 
-_POOLED: Mapping[str, Literal["mean", "cls"]] = {
-    "mean": "mean",
-    "mean_tokens": "mean",
-    "cls": "cls",
-    "cls_token": "cls",
-}
-"""How a sentence-transformers folder says that rows are pooled: since release 5, and before."""
-
-
-def _with_pooling(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
-    """The checkpoint with the pooling of a sentence-transformers folder, or a doubt where more follows its encoder."""
+def _with_doubt(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
+    """The checkpoint of a sentence-transformers folder, which makes no labels of its encoder's rows."""
     said = read_json(folder / "modules.json", "a table of modules", CheckpointError)
     parts = [part for part in said if isinstance(part, dict)] if isinstance(said, list) else []
     kinds = [str(part.get("type", "?")).rpartition(".")[2] for part in parts]
-    why = "what follows its encoder is not read"
-    if kinds[-1:] == ["Normalize"]:
-        why = "its last part divides each answer by its norm, and x / |x| has no Lipschitz constant near 0"
-    elif kinds == ["Transformer", "Pooling"]:
-        config = _read_config(folder / str(parts[1].get("path", "")) / "config.json")
-        words = config.get("pooling_mode")  # a word, or several; before release 5 a truth value each
-        flags = [name.removeprefix("pooling_mode_") for name, on in config.items() if on is True and "mode" in name]
-        modes = flags if words is None else list(map(str, words if isinstance(words, list) else [words]))
-        if (how := _POOLED.get(" ".join(modes))) is not None:
-            return replace(checkpoint, pooling=how)
-        why = f"no layer pools its rows by {' and '.join(modes) or 'nothing'}"
-    doubt = f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and {why}"
-    return replace(checkpoint, doubts=(*checkpoint.doubts, doubt), pooling="other")
+    doubt = (
+        f"modules.json: a sentence-transformers model ({', '.join(kinds)}), and what follows its encoder is not read"
+    )
+    if "Normalize" in kinds:
+        doubt += ": it divides answers by their norms, and x / |x| has no Lipschitz constant near 0"
+    return replace(checkpoint, doubts=(*checkpoint.doubts, doubt), pooling=", ".join(kinds))
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Checkpoint:
         config: config.json, or {}.
         doubts: files next to the weights that say that the model is another.
         buffers: names that the module registers as buffers, which are never weights.
-        pooling: how a sentence-transformers folder pools the rows of its encoder; "other" where no layer does.
+        pooling: what a sentence-transformers folder makes of its encoder's rows; None of other folders.
     """
 
     where: str
@@ -79,7 +79,7 @@ class Checkpoint:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     doubts: tuple[str, ...] = ()
     buffers: frozenset[str] = frozenset()
-    pooling: Literal["mean", "cls", "other"] | None = None
+    pooling: str | None = None
 
     @property
     def size(self) -> int:

@@ -118,6 +118,7 @@ def test_rotations_of_a_mapping_are_compared() -> None:
     module = seeded(RotaryGPT)
     mapping = describe(module, open_checkpoint(module))[0]
     assert mapping["rotary"] == {"theta": 10000.0, "pairs": True}
+    mapping["architecture"]["longest"] = 8
     for wrong in ({"pairs": False}, {"theta": 100.0}):
         with pytest.raises(CheckpointError, match="differ in"):
             audit(module, mapping=mapping | {"rotary": mapping["rotary"] | wrong})

@@ -149,8 +149,6 @@ def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
 
     A model that has none yet ends in rows of width d, or in one that it pools them to.
     """
-    if (how := model.checkpoint.pooling) is not None:
-        return [] if how == "other" else [Pool(how)], d
     mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
     if model.has("W_transform"):

@@ -311,6 +311,7 @@ class Model:
     def heads(self) -> int:
         """Attention heads."""
         said, count = self.option("heads"), self.setting_of("heads")
+        count = next(filter(None, (count, *map(self.config_field, _HEADS))), None)
         where = self.family.reads["heads"][0] if "heads" in self.family.reads else "heads"
         if count is None and said is None:
             raise CheckpointError(
@@ -342,6 +343,9 @@ def compiled(pattern: str) -> re.Pattern[str]:
     """The expression that a pattern of a family's table stands for: {b} is the number of a block."""
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\{b\}", r"(?P<b>\d+)", 1))
 
+
+_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+"""Names of one field in releases of the library; the family's own comes first."""
 
 LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
 """Endings of classes that read out tokens."""
