@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundcalc.checkpoints.families.table import Model
+from boundcalc.checkpoints.families.table import Key, Model
 from boundcalc.layers.base import weights_of
-from boundcalc.setting import Architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +67,16 @@ FOLDED = "folded into"
 """Of a token before the input, whose sum with a position is measured, and of maps that make a trained query."""
 
 
-def balance(
-    model: Model,
-    architecture: Architecture,
-    read: dict[tuple[str, int | None], tuple[int, str]],
-    shared: int,
-) -> Account:
+def balance(model: Model, read: Mapping[Key, tuple[int, str]], shared: int) -> Account:
     """The account of a model.
 
     Args:
         model: a checkpoint, seen through its family.
-        architecture: what it makes up.
         read: how many numbers of each place are used, and why not the others.
         shared: parameters that are counted twice.
     """
     lines: list[Line] = []
-    parts: dict[str, list[tuple[str, int | None]]] = {}
+    parts: dict[str, list[Key]] = {}
     for key, place in model.places.items():
         parts.setdefault(place.name, []).append(key)
     for tensor, keys in parts.items():
@@ -117,6 +110,6 @@ def balance(
                 name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
             )
         )
-    lowered = sum(weight.parameters for weight in weights_of(architecture.stages, architecture.seq_len))
+    lowered = sum(weight.parameters for weight in weights_of(model.architecture.stages, model.architecture.seq_len))
     doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.doubts)))
     return Account(tuple(lines), lowered, shared, doubts, dict(model.assumed))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boundcalc.base.errors import Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.checkpoints._account import FOLDED, KEY_BIAS
 from boundcalc.checkpoints._arrays import VECTORS, difference, positions, values_of
 from boundcalc.checkpoints.errors import CheckpointError
@@ -18,7 +18,7 @@ from boundcalc.checkpoints.families.table import TOKENS, Key, Model
 from boundcalc.layers.base import flat
 from boundcalc.norms.heads import Heads, products
 from boundcalc.norms.matrix import Floats, Measured, as_stored, measure, vector
-from boundcalc.setting import Architecture, Attention, Layer, Weight
+from boundcalc.setting import Attention, Layer, Weight
 from boundcalc.setting.norms import place_named
 
 Measurements = dict[str, Measured]
@@ -56,8 +56,8 @@ class Plan:
         shared: parameters that are counted twice.
     """
 
-    def __init__(self, model: Model, architecture: Architecture, reference: Model | None = None) -> None:
-        self.model, self.reference, self.seq_len = model, reference, architecture.seq_len
+    def __init__(self, model: Model, reference: Model | None = None) -> None:
+        self.model, self.reference, self.seq_len = model, reference, model.architecture.seq_len
         self.read: dict[Key, tuple[int, str]] = {}
         self.shared = 0
         both = [model] if reference is None else [model, reference]
@@ -66,12 +66,18 @@ class Plan:
         places = [place for own in both for place in own.places.items()]
         rounded = any(tensor.storage.endswith(DERIVED) or key[0] in TOKENS for key, tensor in places)
         self.room = _ROOM if rounded or model.factor("positions") != 1 else 0.0
-        layers = list(flat(architecture.stages))
+        layers = list(flat(model.architecture.stages))
         for layer in layers:
             for weight, _ in layer.fixed(self.seq_len):
                 if model.has(weight.kind):
                     self.read[weight.kind, None] = 0, "fixed before the data, as the architecture says its norm"
         self.tasks = tuple(task for layer in layers for task in self._of(layer))
+        for key, place in model.places.items() if model.family.described else ():
+            if key not in self.read and place.size:
+                raise InvalidSetting(
+                    f"the mapping says that {place.name} is {place_named(*key)}, which the architecture it describes "
+                    'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
+                )
 
     def measure(self, task: Task, rng: np.random.Generator) -> tuple[Measurements, Measurements]:
         """Norms of the weights of a task, and of their distance from the reference."""

@@ -17,12 +17,12 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.checkpoints._account import FOLDED, KEY_BIAS, Account, balance
 from boundcalc.checkpoints._products import measured_products
 from boundcalc.checkpoints._tasks import Measurements, Plan
-from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.errors import CheckpointError, NoReadOut
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.read import NATIVE, read_mapping
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity
-from boundcalc.checkpoints.parity import compare as hold
+from boundcalc.checkpoints.parity import compare as forward_check
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.layers.base import of_class, weights_of
@@ -186,39 +186,50 @@ def audit(
     options: Options = DEFAULTS,
     reference: object | None = None,
     seed: int | None = None,
-    progress: _Progress | None = None,
-    inspect: Callable[[str, Account, tuple[str, ...]], None] | None = None,
     compare: bool = True,
-    parity: Parity | None = None,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
     `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the
-    option.
-
-    `inspect` is shown the family, the account and what is missing before anything is measured, and may raise.
-
-    A live module is compared with the architecture it is read as (`parity`), unless `compare` is false: the audit then
-    says so. `parity` is a forward check that was made before.
+    option. A live module is compared with the architecture it is read as, unless `compare` is false: the audit then
+    says so.
     """
-    if seed is not None:
-        validate.size("seed", seed, least=0, most=10**20)  # drawn seeds have 63 bits
-    family = chosen_family(family, mapping)
-    if heads is not None:
-        options = replace(options, heads=heads)
-    model = open_model(source, family, options)
+    options = options if heads is None else replace(options, heads=heads)
+    model = open_model(source, chosen_family(family, mapping), options)
+    audited, live = measured(model, reference=reference, seed=seed), bare(source)
+    if not compare or not hasattr(live, "forward"):
+        return audited
+    return replace(audited, parity=forward_check(live, model, model.architecture))
+
+
+def measured(
+    model: Model,
+    *,
+    reference: object | None = None,
+    seed: int | None = None,
+    progress: _Progress | None = None,
+    whole: bool = False,
+    parity: Parity | None = None,
+    why_not: str = "",
+) -> Audit:
+    """Certified norms of a model as it is described.
+
+    Args:
+        model: a checkpoint, seen through its family.
+        reference: weights fixed before the data, distances from which are measured too.
+        seed: of the random probes.
+        progress: is shown every task that is done.
+        whole: whether a model is refused that is not, or not surely, the one that would be bounded.
+        parity: the forward check, where there was one.
+        why_not: why there was none.
+    """
+    seed = secrets.randbits(63) if seed is None else validate.size("seed", seed, least=0, most=10**20)
     architecture = model.architecture
     model.refuse_unread_options()
-    other = None if reference is None else open_model(reference, model.family, options)
-    plan = Plan(model, architecture, other)
-    _refuse_idle(model, plan)
-    live = bare(source) if compare and parity is None else None
-    if hasattr(live, "forward"):
-        parity = hold(live, model, architecture)
-    account = balance(model, architecture, plan.read, plan.shared)
-    if inspect is not None:
-        inspect(model.family.name, account, _missing(architecture))
-    seed = secrets.randbits(63) if seed is None else seed
+    plan = Plan(model, None if reference is None else open_model(reference, model.family, model.options))
+    account = balance(model, plan.read, plan.shared)
+    if whole:
+        _refuse_partial(model, account)
 
     def get(kind: str, block: int | None) -> Floats:
         return np.asarray(read(model.place(kind, block)), np.float64)
@@ -242,8 +253,26 @@ def audit(
         account=account,
         seed=seed,
         parity=parity,
+        why_not=why_not,
         products={} if model.family.name != NATIVE.name else measured_products(architecture, get),
     )
+
+
+IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
+
+
+def _refuse_partial(model: Model, account: Account) -> None:
+    """Refuses a model that is not, or not surely, the one that would be bounded."""
+    where = model.checkpoint.where
+    if account.unknown:
+        raise InvalidSetting(
+            f"{where} has {account.unknown[0]}, which the family {model.family.name!r} does not know, so a bound may "
+            "not be about this model: give its module, or describe it with a mapping (docs/weights.md)"
+        )
+    if account.doubts:
+        raise InvalidSetting(f"{where} may not be what would be bounded: {account.doubts[0]}")
+    if missing := _missing(model.architecture):
+        raise (InvalidSetting if model.family.described else NoReadOut)(IN_ROWS.format(where, missing[0]))
 
 
 def _missing(architecture: Architecture) -> tuple[str, ...]:
@@ -258,17 +287,6 @@ def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str
     if family is not None:
         raise InvalidSetting("a mapping describes a model of no family: leave out the mapping, or the family")
     return read_mapping(mapping if isinstance(mapping, Mapping) else Path(mapping))
-
-
-def _refuse_idle(model: Model, plan: Plan) -> None:
-    """A tensor that a mapping gives a role, and that the model it describes does not have, is a contradiction."""
-    for (role, block), place in model.places.items() if model.family.described else ():
-        if (role, block) not in plan.read and place.size:
-            raise InvalidSetting(
-                f"the mapping says that {place.name} is {place_named(role, block)}, which the architecture it "
-                "describes "
-                'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
-            )
 
 
 def open_model(source: object, family: str | Family | None = None, options: Options = DEFAULTS) -> Model:

@@ -116,7 +116,6 @@ def compare(
     architecture: Architecture,
     inputs: Any = None,
     *,
-    fixed: Fixed | None = None,
     call: Call | None = None,
 ) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
@@ -124,16 +123,14 @@ def compare(
     answers, in_rows = recorded.outputs, not any(layer.how for layer in of_class(architecture.stages, Pool))
     if in_rows and answers is not None and answers.shape[-1] != architecture.classes:
         recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return pass_apart(recorded, model, architecture, fixed).agreed()
+    return pass_apart(recorded, model, architecture).agreed()
 
 
-def pass_apart(
-    recorded: Recorded, model: Model, architecture: Architecture | None = None, fixed: Fixed | None = None
-) -> Parity:
+def pass_apart(recorded: Recorded, model: Model, architecture: Architecture | None = None) -> Parity:
     """How far a recorded pass and the architecture's are apart."""
     module, architecture = recorded.module, architecture or model.architecture
     rows = rows_read(model, recorded.x, recorded.trace)
-    network = Network(model, architecture, fixed_beside(module, model) if fixed is None else fixed)
+    network = Network(model, architecture, fixed_beside(module, model))
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     steps, output, row = list[Step](), None, None
     ours = network(rows, every_row=every_row, steps=steps)

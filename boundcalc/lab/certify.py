@@ -288,7 +288,7 @@ def _other(against: Any, tests: Sequences) -> Judged | None:
     if hasattr(against, "state_dict"):
         from boundcalc.checkpoints.readers import open_checkpoint
 
-        by = Outputs(open_checkpoint(against), type(against).__name__, against)
+        by = Outputs(open_checkpoint(against), against)
         return _judged(by, tests, by.margins(tests))
     return None if against is None else judge(against, list(tests.x), tests.y, "the other")
 

@@ -50,7 +50,6 @@ class Outputs:
 
     Attributes:
         checkpoint: its tensors.
-        where: what it is called.
         live: the module, where it is at hand.
         model: the checkpoint as it is described; None where nothing describes it.
         audit: its norms, likewise.
@@ -59,7 +58,6 @@ class Outputs:
     """
 
     checkpoint: Checkpoint
-    where: str
     live: Any = None
     model: Model | None = None
     audit: Audit | None = None
@@ -70,6 +68,11 @@ class Outputs:
     def parity(self) -> Parity | None:
         """The forward check."""
         return None if self.audit is None else self.audit.parity
+
+    @property
+    def where(self) -> str:
+        """What it is called."""
+        return self.checkpoint.where
 
     @property
     def recipe(self) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import audit
+from boundcalc.checkpoints.audit import IN_ROWS, measured
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
@@ -20,7 +19,6 @@ from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call
 from boundcalc.lab.outputs import Outputs
 
-_IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
 _COMPARE = (
     "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "
     "its family as it stands (--compare none)"
@@ -54,12 +52,12 @@ def read_model(
         call: how the module is called, where module(x) is not it.
         bits: of every stored weight, fixed before the data (G13).
         say: receives a message when a forward pass begins.
-        measuring: what is measured and how (see `checkpoints.audit`).
+        measuring: what is measured and how (see `checkpoints.audit.measured`).
     """
-    checkpoint, hand, name = opened(source, module)
+    checkpoint, hand = opened(source, module)
     live = hand.module
     if checkpoint.pooling is not None and not described_only:
-        raise NoReadOut(_IN_ROWS.format(name, "readout"))
+        raise NoReadOut(IN_ROWS.format(checkpoint.where, "readout"))
     try:
         chosen, parity = _described(checkpoint, live, family, options, inputs, call)
         options = options if parity is None else replace(options, heads=None)
@@ -67,31 +65,29 @@ def read_model(
         if parity is None:
             parity, live, why_not = held_against(seen, hand, inputs, call=call, say=say)
         if parity is None and not (chosen.described or hand.requested):
-            doubt = f"no forward pass was compared with its description{f' ({why_not})' if why_not else ''}: {_COMPARE}"
-            checkpoint = replace(checkpoint, doubts=(*checkpoint.doubts, doubt))
-        inspect = partial(_refuse_partial, name) if whole else None
-        audited = audit(checkpoint, family=chosen, options=options, parity=parity, inspect=inspect, **measuring)
-        audited = audited if bits is None else audited.with_bits(bits)
-        return Outputs(checkpoint, name, live, seen, replace(audited, where=name, why_not=why_not), call)
+            why = f" ({why_not})" if why_not else ""
+            seen.doubts.insert(0, f"no forward pass was compared with its description{why}: {_COMPARE}")
+        audited = measured(seen, whole=whole, parity=parity, why_not=why_not, **measuring)
+        return Outputs(checkpoint, live, seen, audited if bits is None else audited.with_bits(bits), call)
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
         live = hand.load() if live is None and hand.load is not None else live
         if live is None:
             raise
-        return Outputs(checkpoint, name, live, call=call, why_not=str(error))
+        return Outputs(checkpoint, live, call=call, why_not=str(error))
 
 
-def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule, str]:
-    """The tensors, the module where there is one, and a name."""
+def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule]:
+    """The tensors, and the module where there is one."""
     if not isinstance(model, str | Path):
         if module is not None:
             raise InvalidSetting("the model is a module already: leave out module")
         inner = bare(model)
-        return open_checkpoint(inner), FoundModule(inner, name=called(inner), requested=True), type(inner).__name__
+        return open_checkpoint(inner), FoundModule(inner, name=called(inner), requested=True)
     checkpoint = open_checkpoint(model)
     hand = find_module(model, checkpoint, module)
-    return with_buffers(checkpoint, hand.module), hand, str(model)
+    return with_buffers(checkpoint, hand.module), hand
 
 
 def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
@@ -147,17 +143,3 @@ def held_against(
         if hand.requested:
             raise
         return None, None, str(error)
-
-
-def _refuse_partial(name: str, family: str, account: Any, missing: tuple[str, ...]) -> None:
-    """Refuses, before anything is measured, a model that is not, or not surely, the one that would be bounded."""
-    if account.unknown:
-        raise InvalidSetting(
-            f"{name} has {account.unknown[0]}, which the family {family!r} does not know, so a bound may not be about "
-            "this model: give its module, or describe it with a mapping (docs/weights.md)"
-        )
-    if account.doubts:
-        raise InvalidSetting(f"{name} may not be what would be bounded: {account.doubts[0]}")
-    if missing:
-        kind = InvalidSetting if family == "mapping" else NoReadOut
-        raise kind(_IN_ROWS.format(name, missing[0]))

@@ -69,7 +69,7 @@ def heads_only(path: Path) -> None:
     from boundcalc.checkpoints.audit import open_model
 
     model = open_model(path)
-    plan = Plan(model, model.architecture)
+    plan = Plan(model)
     for task in plan.tasks:
         if task.name.startswith(("W_QK", "W_V")):
             plan.measure(task, np.random.default_rng(0))

@@ -127,7 +127,7 @@ def test_a_published_config_is_read_without_a_doubt(name: str, tmp_path: Path) -
     assert found.account.doubts == ()
     assert found.account.unknown == []
     assert found.account.balanced
-    checkpoint, hand, _ = opened(str(tmp_path / "m"), None)
+    checkpoint, hand = opened(str(tmp_path / "m"), None)
     parity, _, why = held_against(open_model(checkpoint), hand)
     assert parity is not None, why
     assert parity.worst < 1e-8
