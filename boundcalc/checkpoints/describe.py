@@ -21,7 +21,7 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call, Recorded, patch_map, record, rows_read, some_inputs
+from boundcalc.checkpoints.traced import Call, Trace, patch_map, record, rows_read, some_inputs
 
 _Change = Mapping[str, Mapping[str, Any]]
 """Fields of parts of a mapping; a field that is None is left out."""
@@ -31,58 +31,58 @@ def describe(
     module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
 ) -> tuple[dict[str, Any], Parity]:
     """A mapping of the module that agrees with it, and how closely; refuses where none does."""
-    recorded = record(module, some_inputs(bare(module)) if inputs is None else [inputs], call)
-    if recorded.trace.refusal:
-        raise CheckpointError(recorded.trace.refusal)
+    trace = record(module, some_inputs(bare(module)) if inputs is None else [inputs], call)
+    if trace.refusal:
+        raise CheckpointError(trace.refusal)
     reasons: list[str] = []
-    for mapping in mappings(recorded.trace, checkpoint):
+    for mapping in mappings(trace, checkpoint):
         try:
-            return _agreeing(recorded, checkpoint, mapping, heads)
+            return _agreeing(trace, checkpoint, mapping, heads)
         except CheckpointError as error:
             reasons.append(str(error))
     raise CheckpointError(reasons[0])
 
 
 def _agreeing(
-    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], heads: int | None
+    trace: Trace, checkpoint: Checkpoint, mapping: dict[str, Any], heads: int | None
 ) -> tuple[dict[str, Any], Parity]:
     """The mapping with what no operation says, as it agrees with the module."""
-    choices = _choices(bare(recorded.module), checkpoint, mapping, heads)
+    choices = _choices(bare(trace.module), checkpoint, mapping, heads)
     mapping = _changed(mapping, [options[0] for options in choices.values()])
     model, said = _model(checkpoint, mapping), mapping["architecture"]
-    rows = rows_read(model, recorded.x, recorded.trace)
-    if patch_map(model) and rows.shape[1:] != recorded.x.shape[1:]:  # pixels in [-1, 1]
+    rows = rows_read(model, trace)
+    if patch_map(model) and rows.shape[1:] != trace.inputs.shape[1:]:  # pixels in [-1, 1]
         said["input_radius"] = math.nextafter(math.sqrt(rows.shape[2]), math.inf)
         said |= {"longest": rows.shape[1]} if "longest" in said else {}
-    best = _best_description(recorded, checkpoint, mapping, choices)
+    best = _best_description(trace, checkpoint, mapping, choices)
     try:
-        return best, pass_apart(recorded, _model(checkpoint, best)).agreed()
+        return best, pass_apart(trace, _model(checkpoint, best)).agreed()
     except CheckpointError as error:
         raise CheckpointError(f"no description that was tried agrees with the module. The nearest: {error}") from None
 
 
 def _best_description(
-    recorded: Recorded, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
+    trace: Trace, checkpoint: Checkpoint, mapping: dict[str, Any], choices: Mapping[str, Sequence[_Change]]
 ) -> dict[str, Any]:
     """The description that agrees furthest with the recorded pass: single changes, then early ones together."""
     alone = [[name] for name in choices]
     early = [name for name in ("scales", "style", "attention") if name in choices]
-    best, score = mapping, _score(recorded, checkpoint, mapping)
+    best, score = mapping, _score(trace, checkpoint, mapping)
     for group in (*alone, *alone, early, *alone):
         if score == math.inf:
             break
         for changes in itertools.product(*(choices[name] for name in group)):
             tried = _changed(best, changes)
-            reached = _score(recorded, checkpoint, tried)
+            reached = _score(trace, checkpoint, tried)
             if reached > score:
                 best, score = tried, reached
     return best
 
 
-def _score(recorded: Recorded, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> float:
+def _score(trace: Trace, checkpoint: Checkpoint, mapping: Mapping[str, Any]) -> float:
     """How many places agree before the first that does not; -1 where the description does not fit."""
     try:
-        place = pass_apart(recorded, _model(checkpoint, mapping)).first_difference
+        place = pass_apart(trace, _model(checkpoint, mapping)).first_difference
     except (BoundcalcError, ValueError, KeyError):
         return -1
     return math.inf if place is None else place

@@ -23,7 +23,7 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.forward import Network, Rows, fixed_of
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.traced import Call, Recorded, Trace, example_inputs, record, rows_read, tokens_before
+from boundcalc.checkpoints.traced import Call, Trace, example_inputs, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Fixed, Step
@@ -119,27 +119,27 @@ def compare(
     call: Call | None = None,
 ) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
-    recorded = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
-    answers, in_rows = recorded.outputs, not any(layer.how for layer in of_class(architecture.stages, Pool))
-    if in_rows and answers is not None and answers.shape[-1] != architecture.classes:
-        recorded = replace(recorded, outputs=None)  # a read-out of which nothing is described
-    return pass_apart(recorded, model, architecture).agreed()
+    trace = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
+    in_rows = not any(layer.how for layer in of_class(architecture.stages, Pool))
+    if in_rows and trace.outputs is not None and trace.outputs.shape[-1] != architecture.classes:
+        trace.outputs = None  # a read-out of which nothing is described
+    return pass_apart(trace, model, architecture).agreed()
 
 
-def pass_apart(recorded: Recorded, model: Model, architecture: Architecture | None = None) -> Parity:
+def pass_apart(trace: Trace, model: Model, architecture: Architecture | None = None) -> Parity:
     """How far a recorded pass and the architecture's are apart."""
-    module, architecture = recorded.module, architecture or model.architecture
-    rows = rows_read(model, recorded.x, recorded.trace)
+    module, architecture = trace.module, architecture or model.architecture
+    rows = rows_read(model, trace)
     network = Network(model, architecture, fixed_beside(module, model))
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     steps, output, row = list[Step](), None, None
     ours = network(rows, every_row=every_row, steps=steps)
-    if recorded.outputs is not None:
-        output, row = _at_outputs(ours, recorded.outputs, every_row, architecture)
-    places = tuple(_inside(model, steps, recorded.trace, row))
+    if trace.outputs is not None:
+        output, row = _at_outputs(ours, trace.outputs, every_row, architecture)
+    places = tuple(_inside(model, steps, trace, row))
     turns = model.family.rotate is not None  # by cos and sin that a module often holds in single precision
     single = turns and any(str(value.dtype) in _NARROW for _, value in module.named_buffers())
-    tolerance, size = SINGLE if single or recorded.single else ROUNDING, (len(rows), rows.shape[1])
+    tolerance, size = SINGLE if single or trace.single else ROUNDING, (len(rows), rows.shape[1])
     return Parity(output, places, tolerance, size, row, called(module))
 
 

@@ -89,17 +89,25 @@ class _Origin:
 
 @dataclass
 class Trace:
-    """What was noted of one forward pass.
+    """A forward pass of a module: what it reads and answers, and what was noted on the way.
 
     Attributes:
-        x: what the module reads.
+        module: as it was handed over.
+        inputs: what it reads.
+        x: the same, as its copy in double precision reads it.
+        outputs: what it answers; None where that is not compared.
+        single: whether a step was below double precision.
         steps: in their order.
         origins: of every tensor, by its identity.
         kept: every tensor, so that none takes another's identity.
         refusal: the first operation on a parameter that no layer here does.
     """
 
+    module: Any
+    inputs: Rows
     x: Any
+    outputs: Rows | None = None
+    single: bool = False
     steps: list[Step] = field(default_factory=list[Step])
     origins: dict[int, _Origin] = field(default_factory=dict[int, _Origin])
     kept: list[Any] = field(default_factory=list[Any])
@@ -235,37 +243,27 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
     return [item for item in flat if isinstance(item, torch.Tensor)]
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """A forward pass of a module: inputs, outputs, what was noted, whether a step was below double precision."""
-
-    module: Any
-    x: Rows
-    outputs: Rows | None
-    trace: Trace
-    single: bool
-
-
-def record(module: Any, batches: Sequence[Any], call: Call | None = None) -> Recorded:
+def record(module: Any, batches: Sequence[Any], call: Call | None = None) -> Trace:
     """A module's forward pass in double precision, on the first of some batches that it takes."""
     copy, why = double_precision_copy(module), "no table or map shows its inputs"
     for batch in map(np.asarray, batches):
+        trace = Trace(module, batch, as_arrays(batch))
         try:
-            outputs, trace, single = _followed(copy, as_arrays(batch), call)
-            return Recorded(module, batch, outputs, trace, single)
+            trace.outputs = _followed(copy, trace, call)
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
             text = " ".join(str(error).split())[:200]
             why = f"the module does not take inputs of shape {batch.shape} ({batch.dtype}): {text}"
+        else:
+            return trace
     raise NotRun(f"{why}; give some of its own (--data, inputs=), or call=lambda module, x: ...")
 
 
-def _followed(module: Any, x: Any, call: Call | None) -> tuple[Rows, Trace, bool]:
-    """A forward pass: outputs, what was noted, and whether a step was below double precision."""
+def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
+    """The outputs of a forward pass, which is noted."""
     import torch
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    trace, narrow = Trace(x), list[str]()
     for name, value in module.named_parameters(remove_duplicate=False):
         trace.origins[id(value)] = _Origin((*trace.of(value).names, name))
         trace.kept.append(value)
@@ -282,14 +280,12 @@ def _followed(module: Any, x: Any, call: Call | None) -> tuple[Rows, Trace, bool
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
-            for value in out if isinstance(out, tuple | list) else (out,):
-                if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.float16, torch.bfloat16):
-                    narrow.append(str(func))
+            narrow = (torch.float32, torch.float16, torch.bfloat16)
+            trace.single |= any(value.dtype in narrow for value in _tensors([out]))
             return out
 
     with ready(), Watch(), Note():
-        outputs = answer(module, x, call)
-    return outputs, trace, bool(narrow)
+        return answer(module, trace.x, call)
 
 
 def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:
@@ -350,8 +346,9 @@ def patch_map(model: Model) -> str | None:
     return model.place("W_patch").name
 
 
-def rows_read(model: Model, x: Rows, trace: Trace) -> Rows:
-    """What the description reads, where the module was given x: rows as they enter the map of patches."""
+def rows_read(model: Model, trace: Trace) -> Rows:
+    """What the description reads where the module read its inputs: of images rows, as they enter the map of patches."""
+    x = trace.inputs
     if x.ndim == 4 and patch_map(model) is None:
         return rows_of_images(model, x)
     steps = trace.named({patch_map(model) or ""}, ("map",))

@@ -167,7 +167,7 @@ class Outputs:
         """What the description reads where the model is given x: of patches that a module cuts itself, those rows."""
         assert self.model is not None  # noqa: S101 - asked where there is a description
         if self.live is not None and patch_map(self.model) is not None:
-            return rows_read(self.model, np.asarray(x), record(self.live, [x], self.call).trace)
+            return rows_read(self.model, record(self.live, [x], self.call))
         return rows_of_images(self.model, x) if x.ndim == 4 else x
 
     # -- what answers
