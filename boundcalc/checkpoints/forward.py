@@ -20,6 +20,7 @@ from scipy.special import erf, expit, softmax
 from boundcalc.base.validate import flag, known_keys, positive, size
 from boundcalc.checkpoints._arrays import Arrays
 from boundcalc.checkpoints.errors import CheckpointError
+from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import ready
 from boundcalc.layers.forward import Fixed, Forward, Step
@@ -114,21 +115,17 @@ def rotary_of(data: object) -> _Rotate:
     )
 
 
-def fixed_of(module: Any, row: int = 0, factor: float = 1.0) -> Fixed:
-    """Rotations, numbers added to scores and windows of a module of the transformers library; of others none.
-
-    `factor` is the factor of rotations that the description has in its temperature, so that it is not applied twice.
-    """
-    config = getattr(module, "config", None)
+def fixed_beside(module: Any, model: Model) -> Fixed:
+    """What a description takes from its module: rotations, numbers added to scores, windows, buckets."""
+    config, said = getattr(module, "config", None), model.family.rotate
     if config is None:
-        return Fixed(row=row)
+        return Fixed(rotate=said)
     kind = getattr(config, "model_type", "")
     return Fixed(
-        rotate=None if kind == "bloom" else _rotation(module, config, factor),
+        rotate=said or (None if kind == "bloom" else _rotation(module, config, model)),
         added=(lambda count: _alibi(config, count)) if kind == "bloom" else None,
         window=_window(config),
         bucket=(lambda count: _buckets(module, count)) if kind in ("t5", "mpnet") else None,
-        row=row,
     )
 
 
@@ -142,8 +139,12 @@ def _turned(x: Rows, sin: Rows, cos: Rows, pairs: bool) -> Rows:
     return np.concatenate([first, second, rest], -1)
 
 
-def _rotation(module: Any, config: Any, factor: float) -> _Rotate | None:
-    """By the cos and sin that the module itself computes for so many rows; some types change them with the length."""
+def _rotation(module: Any, config: Any, model: Model) -> _Rotate | None:
+    """By the cos and sin that the module itself computes for so many rows; some types change them with the length.
+
+    The factor that the description has in its temperature is not applied twice.
+    """
+    factor = rotation_factor(model.config_field, []) if model.flag("stretches") else 1.0
     tables = [buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions")]
     if tables:
         sin, cos = np.split(tables[0].detach().double().numpy(), 2, axis=1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -17,16 +17,15 @@ import numpy as np
 
 from boundcalc.base.compared import ROUNDING, Compared
 from boundcalc.checkpoints.errors import CheckpointError
-from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.derived import DERIVED
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
-from boundcalc.checkpoints.forward import Network, Rows, fixed_of
+from boundcalc.checkpoints.forward import Network, Rows, fixed_beside
 from boundcalc.checkpoints.modules import called
 from boundcalc.checkpoints.traced import Call, Trace, example_inputs, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
-from boundcalc.layers.forward import Fixed, Step
+from boundcalc.layers.forward import Step
 from boundcalc.setting import Architecture, Layer, LayerNorm, Pool
 
 SINGLE = 4e-6
@@ -144,13 +143,6 @@ def pass_apart(trace: Trace, model: Model, architecture: Architecture | None = N
 
 
 _NARROW = ("torch.float32", "torch.complex64")
-
-
-def fixed_beside(module: Any, model: Model) -> Fixed:
-    """What the description takes from the module: rotations, numbers added to scores, windows."""
-    factor = rotation_factor(model.config_field, []) if model.flag("stretches") else 1.0
-    fixed = fixed_of(module, factor=factor)
-    return replace(fixed, rotate=model.family.rotate) if model.family.rotate is not None else fixed
 
 
 def _apart(a: Rows, b: Rows) -> float:

@@ -22,10 +22,10 @@ from boundcalc.checkpoints.data import Sequences, sequences
 from boundcalc.checkpoints.errors import CheckpointError, NoFunction, NotRun
 from boundcalc.checkpoints.families import Model
 from boundcalc.checkpoints.families.read import NATIVE
-from boundcalc.checkpoints.forward import Network
+from boundcalc.checkpoints.forward import Network, fixed_beside
 from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
-from boundcalc.checkpoints.parity import Parity, fixed_beside
+from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call, end_token, patch_map, record, rows_of_images, rows_read
 from boundcalc.layers.attention import is_causal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,33 +146,6 @@ def test_shorter_sequences_leave_positions_unread(tmp_path: Path) -> None:
     assert found.measured["positions"].row == pytest.approx(used)
     with pytest.raises(CheckpointError, match="T = 7 is more than the 6 positions"):
         audit(path, options=Options(seq_len=7))
-
-
-def test_models_of_boundcalc_itself(tmp_path: Path) -> None:
-    architecture = Architecture(
-        depth=2, d=6, heads=2, seq_len=5, d_head=3, vocabulary=4, positions="fixed", position_radius=1
-    )
-    rng = np.random.default_rng(0)
-    t = {"embedding": rng.standard_normal((4, 6)), "readout": rng.standard_normal((6, 1)), "positions": np.ones((5, 6))}
-    for b in range(2):
-        t |= {f"W_Q[{b}]": rng.standard_normal((2, 6, 3)), f"W_K[{b}]": rng.standard_normal((2, 6, 3))}
-        t |= {f"W_V[{b}]": rng.standard_normal((2, 6, 6)), f"W_1[{b}]": rng.standard_normal((6, 6))}
-    metadata = {"architecture": json.dumps(architecture.to_json())}
-    path = tmp_path / "own.safetensors"
-    path.write_bytes(handmade.safetensors(t, "float64", metadata))
-    found = audit(path)
-    assert found.family == "boundcalc"
-    assert found.architecture == architecture
-    assert found.account.balanced
-    want = {
-        "W_QK[1,0]": t["W_Q[1]"][0] @ t["W_K[1]"][0].T,
-        "W_V[0,1]": t["W_V[0]"][1],
-        "W_1[1]": t["W_1[1]"],
-        "embedding": t["embedding"],
-    }
-    assert misfits(found, want) == []
-    value = compare(Setting(architecture, found.norms(), Sample(n_train=10**7)), ["best"])[0]
-    assert value.kind == "a_posteriori"
 
 
 @pytest.mark.parametrize(

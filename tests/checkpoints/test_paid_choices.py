@@ -52,13 +52,6 @@ def test_a_measured_training_error_costs_the_number_of_choices() -> None:
     assert _cost(stored.risk_certificate) == pytest.approx(math.log(4))  # and stored weights
 
 
-def test_certificates_of_paid_choices_travel_and_verify() -> None:
-    for value in compare(setting(measured=("margin", "train_error")), ["best", "T-free"]):
-        for certificate in (value.certificate, value.risk_certificate):
-            again = Certificate.from_json(certificate.to_json())
-            assert verify(again).log_value == verify(certificate).log_value
-
-
 def test_a_rank_is_its_own_place_on_the_grid() -> None:
     """Ranks 0, 1, 2, ... share 1 out by 1/((r+1)(r+2)); what was measured at most r is paid at r."""
 

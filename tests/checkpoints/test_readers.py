@@ -107,19 +107,11 @@ def test_torch_reads_the_same_from_its_old_files(tmp_path: Path) -> None:
     state = {"a": whole, "b": whole.T, "c": whole[1:3], "d": torch.arange(5), "e": torch.zeros(0, 3), "f": whole.half()}
     path = tmp_path / "w.pt"
     for new in (False, True):
-        torch.save(state, path, _use_new_zipfile_serialization=new)
+        torch.save(state | {"tied": whole, "copy": whole.clone()}, path, _use_new_zipfile_serialization=new)
         found = open_checkpoint(path).tensors
-        assert set(found) == set(state)
         assert all(np.array_equal(found[name].fetch(), state[name].numpy()) for name in state)
-        assert found["a"].storage != found["b"].storage
-
-
-def test_tied_tensors_of_a_file_are_one_parameter(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    one = torch.randn(4, 6)
-    torch.save({"a": one, "b": one, "c": one.clone()}, tmp_path / "w.pt")
-    found = open_checkpoint(tmp_path / "w.pt").tensors
-    assert found["a"].storage == found["b"].storage != found["c"].storage
+        assert found["a"].storage == found["tied"].storage
+        assert found["a"].storage not in (found["b"].storage, found["copy"].storage)
 
 
 @pytest.mark.parametrize("name", ["w.ckpt", "other.safetensors", "w.pt"])
@@ -130,14 +122,6 @@ def test_a_config_beside_any_weights_is_read(tmp_path: Path, name: str) -> None:
     assert open_checkpoint(path).config == {}
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     assert open_checkpoint(path).config == {"model_type": "bert"}
-
-
-def test_truncated_files(tmp_path: Path) -> None:
-    good = handmade.safetensors(tensors())
-    header = 8 + struct.unpack("<Q", good[:8])[0]
-    for length in (0, 5, 8, header - 3, header, len(good) - 1):
-        refused(written(tmp_path, good[:length]), "not a whole safetensors file")
-    refused(written(tmp_path, good + b"xx"), "not a whole safetensors file")
 
 
 def test_lying_headers(tmp_path: Path) -> None:

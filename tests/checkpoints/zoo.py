@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.checkpoints.audit import open_model
-from boundcalc.checkpoints.families.config import rotation_factor
-from boundcalc.checkpoints.forward import Network, fixed_of
+from boundcalc.checkpoints.forward import Network, fixed_beside
 from boundcalc.checkpoints.traced import rows_of_images
 from tests.checkpoints.live import DISTIL, GPT2, GROUPED, SMALL, VIT, hf, seeded, torch
 
@@ -179,8 +178,7 @@ def picture(kind: Kind) -> Any:
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
-    factor = rotation_factor(seen.config_field, []) if seen.flag("stretches") else 1.0
-    network = Network(seen, seen.architecture, fixed_of(model, -1 if kind.last else 0, factor))
+    network = Network(seen, seen.architecture, replace(fixed_beside(model, seen), row=-1 if kind.last else 0))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]
