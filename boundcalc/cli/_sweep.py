@@ -91,7 +91,7 @@ def _list(store: Any) -> None:
 
 
 def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
-    from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
+    from boundcalc.lab.train.sweep import PRESETS, changed, sweep_from_json
 
     if what in PRESETS:
         data: Any = {"name": what, **PRESETS[what]}
@@ -100,11 +100,5 @@ def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
     else:
         raise InvalidSetting(f"there is no preset or file {what!r}; presets: {', '.join(PRESETS)}")
     if isinstance(data, dict):
-        data = data | ({} if seeds is None else {"seeds": seeds})
-        for name, value in changes.items():
-            part, _, field = name.partition(".")
-            inner = data.get(part, {})
-            if field and not isinstance(inner, dict):
-                raise InvalidSetting(f"--set {name}: the sweep's {part!r} is a list; edit a copy of it in a file")
-            data[part] = {**inner, field: value} if field else value
+        data = changed(data | ({} if seeds is None else {"seeds": seeds}), changes)
     return sweep_from_json(data, name=Path(what).stem)

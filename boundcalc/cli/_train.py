@@ -29,7 +29,7 @@ from boundcalc.cli._options import (
 from boundcalc.cli._report import NO_MEMBER, cell
 from boundcalc.cli._text import progress, say, write_table
 from boundcalc.cli._verify import fact_shown
-from boundcalc.lab.train.trial import METHODS, N_TEST, Optimisation, Request, wanted
+from boundcalc.lab.train.trial import METHODS, Optimisation, Request, wanted
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.trial import Trial
@@ -134,7 +134,7 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
 
 def _trial(options: Mapping[str, Any]) -> Trial:
     """The trial that the options describe, on the CPU."""
-    from boundcalc.lab.train.trial import trial_from_parts
+    from boundcalc.lab.train.sweep import changed, sweep_from_json
 
     parts: dict[str, dict[str, Any]] = {
         part: {name: options[name] for name in names if options[name] is not None} for part, names in _FIELDS.items()
@@ -142,23 +142,19 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     is_data = Path(options["task"]).suffix in _DATA
     parts["task"] |= {"task": "arrays", "path": options["task"]} if is_data else {"task": options["task"]}
     changes = assignments(options["changes"], "--set")
-    n_test = changes.pop("n_test", N_TEST)
-    for name, value in changes.items():
-        part, _, field = name.partition(".")
-        if part not in parts or not field:
-            raise InvalidSetting(f"--set takes n_test, or task., model., init. or train. and a field, got {name!r}")
-        if field in options:
-            refuse_given(f"besides --set {name}", field)
-        parts[part][field] = value
-    model = parts["model"]
+    for name in changes:
+        if name.rpartition(".")[2] in options:
+            refuse_given(f"besides --set {name}", name.rpartition(".")[2])
+    data = changed({**parts, "m": options["m"], "seeds": [options["seed"]]}, changes)
+    model, task = data["model"], data["task"]
     if "d" in model and model.get("style") != "edelman":
         model.setdefault("d_ff", 4 * model["d"])
-    if parts["task"]["task"] == "boolean" and "function" not in parts["task"]:
+    if task["task"] == "boolean" and "function" not in task:
         raise InvalidSetting(
             'task boolean needs a function: --set "task.function=x0 & ~x1 | x2", or a truth table such as 00010111 '
             "(conjunction, disjunction, parity and majority are tasks of their own)"
         )
-    return trial_from_parts(**parts, m=options["m"], seed=options["seed"], n_test=n_test)
+    return sweep_from_json(data).trials[0]
 
 
 def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:

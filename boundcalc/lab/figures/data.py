@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ from boundcalc.base.value import VACUOUS_MARGIN
 
 FORMAT = "boundcalc-figure/2"
 KINDS = ("bound", "a_posteriori", "proxy", "estimate", "certificate", "measured", "reference", "fit")
-_LIBRARIES = ("boundcalc", "matplotlib", "numpy", "scipy")
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class Figure:
 
 def write(figure: Figure, path: Path, *, force: bool = False) -> None:
     """The JSON file of a figure."""
-    numbers = {"format": FORMAT, "versions": _versions(), **schema.write(figure)}
+    numbers = {"format": FORMAT, **schema.write(figure)}
     text = json.dumps(numbers, indent=1) + "\n"
     lists = re.sub(r"\[\s*([^\[\]{}]*?)\s*\]", lambda match: "[" + " ".join(match[1].split()) + "]", text)
     output.write_text(path, lists, force=force)
@@ -130,18 +127,8 @@ def read(path: Path) -> Figure:
     raw = read_json(path, "the figure's JSON")
     if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
         raise InvalidSetting(f"{path} is not the JSON of a figure (format {FORMAT}): boundcalc plot FIGURE makes one")
-    raw.pop("versions", None)
+    raw.pop("versions", None)  # of files written before
     return schema.read(Figure, raw, str(path))
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def contradictions(series: Iterable[Series]) -> list[str]:

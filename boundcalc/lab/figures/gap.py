@@ -62,11 +62,13 @@ def collect(
     series += curves(setting, axis.field, values or axis.values, bounds or BOUNDS, quantities, extra=extra)
     if all(not one.known() for one in series):
         raise NoSolution(f"there is nothing to draw: {series[0].refusal}")
-    needs = _needs(setting, [one.key for one in series], quantities[0]) if letter == "m" else None
-    title = _title(letter, [one for one in series if one.quantity == quantities[0]], needs)
+    first: Any = quantities[0]
+    has_best = any(one.key == "best" for one in series)
+    needs = least_m(setting, "best", SMALL, first) if letter == "m" and has_best else None
+    title = _title(letter, [one for one in series if one.quantity == first], needs)
     facts: dict[str, Any] = {"setting": setting.complete_json(), "letter": letter}
     about = describe(setting, but=letter)
-    caption = f"Bounds of the {quantities[0]} along {axis.words} ({about}), and the proved floor where it is known."
+    caption = f"Bounds of the {first} along {axis.words} ({about}), and the proved floor where it is known."
     return Figure(f"gap-vs-{letter}", title, about, caption, f"{title}. {caption}", tuple(series), facts)
 
 
@@ -140,10 +142,6 @@ def least_m(setting: Setting, bound: str, target: float, quantity: Quantity = "r
         return solve(setting, "m", target, bound=bound, quantity=quantity, digits=3).value
     except (NoSolution, Unsupported):
         return None
-
-
-def _needs(setting: Setting, keys: Sequence[str], quantity: Any) -> float | None:
-    return least_m(setting, "best", SMALL, quantity) if "best" in keys else None
 
 
 def _title(letter: str, series: Sequence[Series], needs: float | None) -> str:

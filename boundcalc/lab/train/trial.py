@@ -192,19 +192,6 @@ def wanted(methods: Iterable[str]) -> list[str]:
     return [name for name in METHODS if name in named or "all" in named]
 
 
-def trial_from_parts(
-    task: Mapping[str, Any],
-    model: Mapping[str, Any],
-    init: Mapping[str, Any],
-    train: Mapping[str, Any],
-    **fields: Any,
-) -> Trial:
-    """A trial from the objects that files and the command line describe it by; `fields` are those of `Trial`."""
-    law = task_from_json(task)
-    rule = read(Optimisation, train, "train")
-    return Trial(law, model_for(law, **model), init=read(Init, init, "init"), optimisation=rule, **fields)
-
-
 def canonical(content: Any) -> str:
     """JSON that is the same for the same content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -113,16 +113,6 @@ class Browser:
     def picture(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
 
-    def tree(self) -> list[dict[str, Any]]:
-        """The accessibility tree as a screen reader gets it: roles and names."""
-        answer = self._call("POST", "/goog/cdp/execute", {"cmd": "Accessibility.getFullAXTree", "params": {}})
-        nodes = [node for node in answer["nodes"] if not node.get("ignored")]
-        return [
-            {"role": node["role"]["value"], "name": node.get("name", {}).get("value", "")}
-            for node in nodes
-            if "role" in node
-        ]
-
     def complaints(self) -> list[str]:
         """Errors and warnings of the console since the last look."""
         return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,14 +16,7 @@ BITS = 5
 
 def _python(text: str) -> str:
     """The same formula in Python's own syntax, on the columns of X (values 0 and 1)."""
-    out = text.replace("~", "1^") if "~" not in text else _negations(text)
-    for i in range(BITS):
-        out = out.replace(f"x{i}", f"X[:,{i}]")
-    return out
-
-
-def _negations(text: str) -> str:
-    return text.replace("~", "N*")
+    return re.sub(r"x(\d)", r"X[:,\1]", text.replace("~", "N*"))
 
 
 class _Not:

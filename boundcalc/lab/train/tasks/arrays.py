@@ -49,7 +49,8 @@ class ArraysTask(Task):
         if self.sha256 not in ("", digest):
             raise InvalidSetting(f"{self.path} has changed since this task was written (its sha256 differs)")
         object.__setattr__(self, "sha256", digest)
-        if x.ndim not in (2, 3) or len(y) < 2 or (x.ndim == 2 and (x.dtype.kind not in "iu" or x.min() < 0)):
+        rows = x.ndim == 3 or (x.ndim == 2 and x.dtype.kind in "iu" and x.min() >= 0)
+        if not rows or len(y) < 2:
             raise InvalidSetting(
                 f"{self.path}: need tokens 0, 1, ... (N, T) or rows (N, T, d), and N > 1; got {x.shape}"
             )
@@ -63,13 +64,11 @@ class ArraysTask(Task):
     def data(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The arrays; shorter sequences of tokens end with a token of their own."""
         examples = sequences(self.path)
-        longest = max(map(len, examples.x))
-        if all(len(x) == longest for x in examples.x):
-            return examples.arrays
-        if not examples.tokens:
-            raise InvalidSetting("sequences of rows must have one length to be trained on: only tokens are filled up")
-        filler = 1 + max(int(x.max()) for x in examples.x)
-        return np.stack([np.pad(x, (0, longest - len(x)), constant_values=filler) for x in examples.x]), examples.y
+        if examples.tokens and min(map(len, examples.x)) < examples.longest:
+            filler = 1 + max(int(x.max()) for x in examples.x)
+            filled = [np.pad(x, (0, examples.longest - len(x)), constant_values=filler) for x in examples.x]
+            return np.stack(filled), examples.y
+        return examples.arrays
 
     @property
     def identity(self) -> list[Any]:
