@@ -504,13 +504,13 @@ MUTATIONS = [
     Mutation(
         "H at twice its delta",
         "predictors/_statements.py",
-        'up."""\n    return limit(errors, n, arb(delta).log())',
-        'up."""\n    return limit(errors, n, arb(2 * delta).log())',
+        "limit(facts.errors, facts.n, arb(delta).log())",
+        "limit(facts.errors, facts.n, arb(2 * delta).log())",
         _LAWS,
     ),
     Mutation(
         "one error more in a tail",
-        "predictors/_tails.py",
+        "predictors/_statements.py",
         "1 - p.beta_lower(errors + 1, n - errors, True)",
         "1 - p.beta_lower(errors, n - errors + 1, True)",
         "tests/predictors/test_statements.py",

@@ -18,7 +18,6 @@ from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
 from boundcalc.base.schema import ClosedShare, Count, Share, check_fields, write
-from boundcalc.base.value import Value
 from boundcalc.predictors._statements import PredictorStatement, read_as
 
 _FORMAT = "boundcalc-predictor-certificate/5"
@@ -176,11 +175,6 @@ class PredictorCertificate:
     def certified(self) -> str:
         """Which predictor the number is about."""
         return self._method.certified
-
-    @property
-    def bound(self) -> Value:
-        """The claim as a value: the risk of its predictor."""
-        return Value.of(self.statement, "risk", "bound", self.risk, self.method, always=1.0, proof=self)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 
-_Floats = NDArray[Any]
 _MOST = 4 * 10**6
 """Examples that are tried."""
 _ROOM = 1 - 1e-12
@@ -54,12 +53,8 @@ def plan_held_out(target: float, truth: float, power: float = 0.9, delta: float 
         raise InvalidSetting(
             f"a risk of {truth:g} is never certified to be at most {target:g}: the target must be above it"
         )
-
-    def powers(n: NDArray[np.int64]) -> _Floats:
-        return _chance_of_most(_most_allowed(n, target, delta / looks), n, truth)
-
-    n, reached = _smallest(powers, power)
-    return Plan(n, reached, int(_most_allowed(np.array([n]), target, delta / looks)[0]))
+    n, reached = _smallest(lambda sizes: _rejects(sizes, target, delta / looks, truth)[1], power)
+    return Plan(n, reached, int(_rejects(np.array([n]), target, delta / looks, truth)[0][0]))
 
 
 def plan_difference(
@@ -80,8 +75,7 @@ def plan_difference(
     from scipy.stats import binom
 
     counts = np.arange(min(64 + int(_MOST * discordant), 200_000) + 1)
-    allowed = _most_allowed(counts, 0.5, delta / looks / 2)
-    wins = _chance_of_most(allowed, counts, (1 - difference / discordant) / 2)
+    _, wins = _rejects(counts, 0.5, delta / looks / 2, (1 - difference / discordant) / 2)
 
     def power_of(n: int) -> float:
         spread = 12 * math.sqrt(n * discordant * (1 - discordant)) + 12
@@ -90,7 +84,7 @@ def plan_difference(
             raise NoSolution(f"more than {n:,} examples are needed: a larger difference, or less power")
         return float(binom.pmf(counts[low:high], n, discordant) @ wins[low:high])
 
-    return Plan(*_smallest(lambda n: np.array([power_of(size) for size in n.tolist()]), power))
+    return Plan(*_smallest(lambda sizes: np.array([power_of(n) for n in sizes.tolist()]), power))
 
 
 def _check(**values: float) -> None:
@@ -98,22 +92,16 @@ def _check(**values: float) -> None:
         validate.fraction(name, value, ends=False)
 
 
-def _most_allowed(n: NDArray[np.int64], rate: float, level: float) -> _Floats:
-    """The largest counts whose lower tails at this rate are at most the level; -1 where there is none."""
+def _rejects(n: NDArray[np.int64], rate: float, level: float, truth: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The largest counts whose lower tails at a rate are at most the level, or -1; and their chances at the truth."""
     from scipy.stats import binom
 
     most = binom.ppf(level, n, rate)
-    return np.where(binom.cdf(most, n, rate) > level * _ROOM, most - 1, most)
+    most = np.where(binom.cdf(most, n, rate) > level * _ROOM, most - 1, most)
+    return most, np.where(most < 0, 0.0, binom.cdf(most, n, truth))
 
 
-def _chance_of_most(most: _Floats, n: NDArray[np.int64], rate: float) -> _Floats:
-    """The chances of so many or fewer at a rate."""
-    from scipy.stats import binom
-
-    return np.where(most < 0, 0.0, binom.cdf(most, n, rate))
-
-
-def _smallest(powers: Callable[[NDArray[np.int64]], _Floats], power: float) -> tuple[int, float]:
+def _smallest(powers: Callable[[NDArray[np.int64]], NDArray[Any]], power: float) -> tuple[int, float]:
     """The n from which on every number of examples has enough power, and the power at n.
 
     Powers rise, but for falls of a few percent between steps: beyond an n with far more than enough none is tried.

@@ -21,8 +21,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.schema import Count, write
-from boundcalc.predictors._statements import G7, H
-from boundcalc.predictors._tails import float_limit
+from boundcalc.predictors._statements import G7, H, float_limit
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,

@@ -23,8 +23,7 @@ from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.base.schema import Count, write
-from boundcalc.predictors._statements import ErrorCount, PredictorStatement
-from boundcalc.predictors._tails import binomial_mass, root, rounded_up
+from boundcalc.predictors._statements import ErrorCount, PredictorStatement, binomial_mass, root, rounded_up
 from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,

@@ -14,8 +14,7 @@ from flint import arb
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import certainly_le
 from boundcalc.base.schema import ClosedShare, Count, Size, check_fields
-from boundcalc.predictors._statements import ErrorCount, H, PredictorStatement
-from boundcalc.predictors._tails import binomial_tail, limit, rounded_up
+from boundcalc.predictors._statements import ErrorCount, H, PredictorStatement, binomial_tail, limit, rounded_up
 from boundcalc.predictors.certificate import equal_shares
 
 _References = tuple[tuple[Count, ClosedShare], ...]
@@ -51,30 +50,26 @@ class _Picked(ErrorCount):
             raise InvalidSetting(f"references of less than {others} errors are needed: there are as many others")
 
 
-def _few_picks(facts: _Picked, delta: float) -> float:
-    return _joint_limit(facts.errors, facts.n, facts.picks, facts.references, delta)
-
-
-G10R = PredictorStatement("G10r", _Picked, _few_picks)
-
-
 @lru_cache(maxsize=4096)
-def _joint_limit(errors: int, n: int, picks: int, references: _References, delta: float) -> float:
-    """G10r's bound of the risk, rounded up; references are (errors, share of delta)."""
-    others = n - picks
+def _few_picks(facts: _Picked, delta: float) -> float:
+    """G10r's bound of the risk, rounded up."""
+    errors, n, picks = facts.errors, facts.n, facts.picks
     if picks + errors >= n:
         return 1.0
     if picks == 0:
         return limit(errors, n, arb(delta).log())
-    levels = [(e, limit(picks + e, n, (arb(share) * arb(delta)).log())) for e, share in references]
+    levels = [(e, limit(picks + e, n, (arb(share) * arb(delta)).log())) for e, share in facts.references]
     if len(levels) == 1 and levels[0][0] == errors:
         return levels[0][1]
-    top = min(level for _, level in levels)
+    top, others = min(level for _, level in levels), n - picks
 
     def holds(value: float) -> bool:
         return value > top and _covers(value, errors, others, levels, 0.0, top)
 
     return rounded_up(_guess(errors, others, levels, top), holds, step=5e-4, most=0.2)
+
+
+G10R = PredictorStatement("G10r", _Picked, _few_picks)
 
 
 def _covers(

@@ -22,8 +22,7 @@ from boundcalc.base.intervals import upper_float
 from boundcalc.base.output import write_json
 from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import ClosedShare, Count, Length, Share, Size, check_fields, write
-from boundcalc.predictors._statements import ErrorCount, read_as
-from boundcalc.predictors._tails import binomial_tail, limit, root, rounded_up
+from boundcalc.predictors._statements import ErrorCount, binomial_tail, limit, read_as, root, rounded_up
 from boundcalc.predictors.certificate import of_format
 from boundcalc.predictors.data import fixed_order
 

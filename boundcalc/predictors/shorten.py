@@ -50,9 +50,9 @@ class _Search:
         """What is written; None where it is too long."""
         updates: dict[str, Update] = {}
         for name, exponent in rounding.exponents.items():
-            far = self.moved[rounding.code][name]
-            steps = np.rint(np.ldexp(far, -exponent)).ravel()
-            steps[np.abs(far).ravel() < rounding.least] = 0
+            far = self.moved[rounding.code][name].ravel()
+            steps = np.rint(np.ldexp(far, -exponent))
+            steps[np.abs(far) < rounding.least] = 0
             places = np.flatnonzero(steps)
             if sum(len(update.numbers) for update in updates.values()) + len(places) > _MOST_WRITTEN:
                 return None
@@ -60,11 +60,6 @@ class _Search:
                 numbers = steps[places].astype(np.int64)
                 updates[name] = Update(exponent, dict(zip(places.tolist(), numbers.tolist(), strict=True)))
         return Message(0, updates)
-
-    def bits(self, rounding: _Rounding) -> float:
-        """How many bits it takes; infinite where it is too long to write."""
-        message = self.message(rounding)
-        return math.inf if message is None else self.codes[rounding.code].bits(message)
 
     def best_risk(self, bits: float) -> float:
         """About the bound of so many bits without errors."""
@@ -82,13 +77,9 @@ class _Search:
 
 
 def shorten(
-    network: Network,
-    codes: Sequence[Code],
-    trained: Mapping[str, Array],
-    data: Data,
-    delta: float,
+    network: Network, codes: Sequence[Code], trained: Mapping[str, Array], data: Data, delta: float
 ) -> Certified:
-    """The certificate of a rounding of trained weights.
+    """The certificate of a rounding of trained weights: the shortest that was found, whose bound may be vacuous.
 
     Args:
         network: answers with any weights.
@@ -96,9 +87,6 @@ def shorten(
         trained: weights, in the order and shapes of the codes.
         data: the training examples.
         delta: failure probability.
-
-    Returns:
-        The certificate of the shortest that was found, whose bound may still be vacuous.
     """
     places = np.random.default_rng(0).permutation(len(data))[:_SCREEN]
     some = data if len(data) <= _SCREEN else data.take(places)
@@ -109,14 +97,16 @@ def shorten(
     run = _Search(network, codes, moved, data, equal_shares(delta, len(codes)), some)
     best = _finer(run, *_coarse(run))
     others = [code for i, code in enumerate(codes) if i != best.code]
-    message = run.message(best) or Message(0, {})
-    return certify_message(network, codes[best.code], message, data, delta, others=others)
+    return certify_message(network, codes[best.code], run.message(best) or Message(0), data, delta, others=others)
 
 
 def _coarse(run: _Search) -> tuple[float, _Rounding]:
     """The best of roundings of all tensors alike; the shortest where all are vacuous."""
-    candidates = [(run.bits(message), i, message) for i, message in enumerate(_alike(run))]
-    candidates = sorted(entry for entry in candidates if entry[0] < math.inf)
+    candidates: list[tuple[float, int, _Rounding]] = []
+    for i, rounding in enumerate(_alike(run)):
+        if (message := run.message(rounding)) is not None:
+            candidates.append((run.codes[rounding.code].bits(message), i, rounding))
+    candidates.sort()
     # the longest that can still say something, and as many as are tried between it and the shortest
     useful = max(1, sum(run.best_risk(bits) < _VACUOUS for bits, _, _ in candidates))
     best = (2.0, _Rounding(0, {}))

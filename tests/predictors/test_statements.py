@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors._tails import binomial_mass, binomial_tail, float_limit, limit
+from boundcalc.predictors._statements import binomial_mass, binomial_tail, float_limit, limit
 from boundcalc.predictors.certificate import known_statements
 
 Floats = NDArray[np.float64]

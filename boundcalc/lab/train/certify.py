@@ -56,19 +56,8 @@ def examples_of(trial: Trial) -> tuple[Data, Data]:
     return Data(x.numpy(), y.numpy()), Data(x_test.numpy(), y_test.numpy())
 
 
-def certify_trial(
-    trial: Trial,
-    requests: Sequence[Request],
-    *,
-    tell: Tell = lambda *_: None,
-) -> Iterator[Issued]:
-    """One certificate, or why there is none, for every request, as they are made.
-
-    Args:
-        trial: whose data, model and optimisation.
-        requests: what to certify by.
-        tell: receives how far a method is.
-    """
+def certify_trial(trial: Trial, requests: Sequence[Request], *, tell: Tell = lambda *_: None) -> Iterator[Issued]:
+    """One certificate, or why there is none, for every request, as they are made; `tell` receives how far each is."""
     if not requests:
         return
     data, test = examples_of(trial)

@@ -69,20 +69,16 @@ def _adam(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(weights, lr=1e-3)
 
 
-def _shape_of(outputs: Tensor) -> Shape:
-    """One score, or logits."""
+def _measured(measure: Callable[[Shape, Tensor, Tensor], Tensor], outputs: Tensor, y: Tensor) -> Tensor:
+    """Losses or margins of a batch, whose outputs are one score or logits."""
     binary = outputs.dim() == 1 or outputs.shape[-1] == 1
-    return Shape("rows", 1, "binary" if binary else "classes", width=1)
-
-
-def _ahead(outputs: Tensor, y: Tensor) -> Tensor:
-    """How far the right answer is ahead."""
-    return margins(_shape_of(outputs), outputs.reshape(1, len(y), -1), y.unsqueeze(0))[0]
+    shape = Shape("rows", 1, "binary" if binary else "classes", width=1)
+    return measure(shape, outputs.reshape(1, len(y), -1), y.unsqueeze(0))
 
 
 def _mean_loss(outputs: Tensor, y: Tensor) -> Tensor:
     """Mean logistic loss of one score, or cross-entropy of logits."""
-    return losses(_shape_of(outputs), outputs.reshape(1, len(y), -1), y.unsqueeze(0)).mean()
+    return _measured(losses, outputs, y).mean()
 
 
 @dataclass(kw_only=True)
@@ -138,56 +134,49 @@ class ModuleLearner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(substream(state.seed, "noise", state.fits))
             self._fit(state, *self._tensors(examples), prefix)
+        state.fits += 1
         return state
 
     def _fit(self, state: _State, x: Tensor, y: Tensor, prefix: int) -> None:
         rule = self.rule
-        first = not state.fits and prefix == len(y)
+        first, whole = not state.fits and prefix == len(y), len(y) <= _WHOLE
         steps, enough = (rule.prefix_steps, rule.prefix_loss) if first else (rule.round_steps, rule.round_loss)
         generator = torch.Generator().manual_seed(substream(state.seed, "fit", state.fits))
-        state.fits += 1
         if not first and rule.round_lr:
             for group in state.optimiser.param_groups:
                 group["lr"] = rule.round_lr
         recent = 0.0
         for step in range(1, steps + 1):
-            if len(y) <= _WHOLE:
-                if self._step(state, x, y) < enough:
-                    break
-                continue
-            chosen = torch.randint(len(y), (rule.batch,), generator=generator).to(x.device)
-            recent += self._step(state, x[chosen], y[chosen])
-            if step % 10 == 0:
-                if recent / 10 < 4 * enough and self._done(state, x, y, enough):
-                    break
-                recent = 0.0
-
-    def _step(self, state: _State, x: Tensor, y: Tensor) -> float:
-        loss = self.loss(state.model(x), y)
-        state.optimiser.zero_grad()
-        loss.backward()
-        state.optimiser.step()
-        return float(loss.detach())
+            some = slice(None) if whole else torch.randint(len(y), (rule.batch,), generator=generator).to(x.device)
+            loss = self.loss(state.model(x[some]), y[some])
+            state.optimiser.zero_grad()
+            loss.backward()
+            state.optimiser.step()
+            recent += float(loss.detach())
+            if whole and recent < enough:
+                break
+            if not whole and step % 10 == 0 and recent / 10 < 4 * enough and self._done(state, x, y, enough):
+                break
+            recent = 0.0 if whole or step % 10 == 0 else recent
 
     @torch.no_grad()
     def _done(self, state: _State, x: Tensor, y: Tensor, enough: float) -> bool:
         loss, right = 0.0, True
-        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
+        for part, answers in _chunks(x, y):
             outputs = state.model(part)
             loss += float(self.loss(outputs, answers)) * len(part)
-            right = right and bool((_ahead(outputs, answers) > 0).all())
+            right = right and bool((_measured(margins, outputs, answers) > 0).all())
         return right and loss / len(y) < enough
 
     @torch.no_grad()
     def scores(self, state: _State, examples: Data) -> Array:
         """How far the right answer is ahead, in evaluation mode."""
         state.model.eval()
-        x, y = self._tensors(examples)
         ahead: list[Tensor] = []
-        for part, answers in zip(x.split(CHUNK), y.split(CHUNK), strict=True):
-            short = CHUNK - len(part)
-            full = torch.cat([part, part[:1].expand(short, *part.shape[1:])]) if short else part
-            ahead.append(_ahead(state.model(full)[: len(part)], answers))
+        for part, answers in _chunks(*self._tensors(examples)):
+            more = part[:1].expand(CHUNK - len(part), *part.shape[1:])
+            outputs = state.model(torch.cat([part, more]) if len(more) else part)[: len(part)]
+            ahead.append(_measured(margins, outputs, answers)[0])
         return torch.cat(ahead).double().cpu().numpy()
 
     def _tensors(self, examples: Data) -> tuple[Tensor, Tensor]:
@@ -197,6 +186,10 @@ class ModuleLearner:
     def weights(self, state: _State) -> Mapping[str, Array]:
         """The tensors by their names, copied."""
         return {name: value.detach().cpu().numpy().copy() for name, value in state.model.state_dict().items()}
+
+
+def _chunks(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    return zip(x.split(CHUNK), y.split(CHUNK), strict=True)
 
 
 class _OneModel(nn.Module):
