@@ -1,12 +1,10 @@
 """What each statement earns: how much worse the best bounds are without it.
 
     python -m tests.benchmarks.rent [presets] [recorded] [trained]
-    python -m tests.benchmarks.rent greedy
 
 A statement stays where leaving it out makes some preset at its defaults, the class of trained networks of
 figures/overlay.json, or the median of the recorded settings, at least 2% worse. Each row: the largest factor for gap
-and risk and where it is; of the recorded settings the median factor and how many lose at least 2%. `greedy` leaves out,
-one after the other, what costs least together with all that is gone, while that is less than 2%.
+and risk and where it is; of the recorded settings the median factor and how many lose at least 2%.
 
 Two that earn nothing stay: the theorem `trauger2024` is made of T3, and the risk of stored weights (G13) of
 uniform-margin.
@@ -18,7 +16,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -56,10 +54,9 @@ Named = list[tuple[str, Setting]]
 
 
 @contextmanager
-def without(gone: Collection[str]) -> Iterator[None]:
-    """The library without some statements: out of every registry, or out of what policies may use."""
-    names = frozenset(part for name in gone for part in GROUPS.get(name, (name,)))
-    flags = {field: value for name in gone for field, value in FLAGS.get(name, {}).items()}
+def without(gone: str) -> Iterator[None]:
+    """The library without a statement or a group: out of every registry, or out of what policies may use."""
+    names, flags = frozenset(GROUPS.get(gone, (gone,))), FLAGS.get(gone, {})
     strategies, policies = dict(STRATEGIES), dict(BOUNDS)
     for key in names:
         STRATEGIES.pop(key, None)
@@ -114,21 +111,14 @@ def recorded() -> Named:
 KINDS = {"presets": presets, "trained": trained, "recorded": recorded}
 
 
-def losses(gone: Collection[str], named: Named, whole: list[Logs]) -> list[tuple[str, Logs]]:
-    """How much the logs grow in each setting without some statements."""
-    with without(gone):
-        less = [logs(setting) for _, setting in named]
-    return [(where, (b[0] - a[0], b[1] - a[1])) for (where, _), a, b in zip(named, whole, less, strict=True)]
-
-
-def cell(kind: str, found: list[tuple[str, Logs]], i: int) -> tuple[float, str]:
-    """What counts of the losses of one kind of settings, in logs, and its words."""
+def words(kind: str, grown: list[tuple[str, float]]) -> str:
+    """How much the logs of one kind of settings grow."""
     if kind == "recorded":
-        grown = [each[1][i] for each in found]
-        middle = statistics.median(grown)
-        return middle, f"{math.exp(middle):.3f}, {sum(each >= NOTICED for each in grown)} of {len(grown)}"
-    worst = max(found, key=lambda each: each[1][i])
-    return worst[1][i], f"{math.exp(worst[1][i]):.3f} ({worst[0]})"
+        logs = [log for _, log in grown]
+        noticed = sum(log >= NOTICED for log in logs)
+        return f"{math.exp(statistics.median(logs)):.3f}, {noticed} of {len(logs)}"
+    where, most = max(grown, key=lambda each: each[1])
+    return f"{math.exp(most):.3f} ({where})"
 
 
 def table(kind: str) -> None:
@@ -136,36 +126,12 @@ def table(kind: str) -> None:
     named = KINDS[kind]()
     whole = [logs(setting) for _, setting in named]
     for name in [*single(), *GROUPS]:
-        found = losses([name], named, whole)
-        print(name, *(cell(kind, found, i)[1] for i in (0, 1)), sep=" | ", flush=True)
-
-
-def greedy() -> list[str]:
-    """Leave out what costs least, again and again; what is gone in the end, together less than 2% everywhere."""
-    kinds = {kind: named() for kind, named in KINDS.items()}
-    whole = {kind: [logs(setting) for _, setting in named] for kind, named in kinds.items()}
-    gone: list[str] = []
-    left = single()
-    while left:
-        worst: dict[str, float] = {}
-        for name in left:
-            worst[name] = 0.0
-            for kind, named in kinds.items():
-                if worst[name] < NOTICED:
-                    found = losses([*gone, name], named, whole[kind])
-                    worst[name] = max(worst[name], *(cell(kind, found, i)[0] for i in (0, 1)))
-            print(f"  without {', '.join([*gone, name])}: {math.exp(worst[name]):.4f}", flush=True)
-        left = [name for name in left if worst[name] < NOTICED]
-        if left:
-            gone.append(min(left, key=lambda name: worst[name]))
-            left.remove(gone[-1])
-            print(f"gone: {', '.join(gone)}: {math.exp(worst[gone[-1]]):.4f}", flush=True)
-    return gone
+        with without(name):
+            less = [logs(setting) for _, setting in named]
+        grown = [[(w, b[i] - a[i]) for (w, _), a, b in zip(named, whole, less, strict=True)] for i in (0, 1)]
+        print(name, *(words(kind, each) for each in grown), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":
-    if "greedy" in sys.argv:
-        greedy()
-    else:
-        for each in sys.argv[1:] or KINDS:
-            table(each)
+    for each in sys.argv[1:] or KINDS:
+        table(each)

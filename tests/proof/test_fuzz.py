@@ -1,4 +1,4 @@
-"""Certificates changed at random: both checkers refuse them, in a line, or verify the same weaker claim; none breaks."""
+"""Certificates changed at random: both checkers refuse them in a line, or verify the same weaker claim; none breaks."""
 
 from __future__ import annotations
 
