@@ -8,9 +8,8 @@ the constant and expect the same attack to break it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,7 +23,8 @@ from boundcalc.layers.forward import Fixed
 from boundcalc.layers.heads import _normaliser_constants
 from boundcalc.setting import Attention, Budget, Layer, Lookup, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from boundcalc.testing._layers import LayerExample, claimed
+from boundcalc.testing._drawing import Parameters, apart
+from boundcalc.testing._layers import LayerExample, _most, claimed
 from tests.soundness.network import rows
 
 Array = NDArray[np.float64]
@@ -149,126 +149,122 @@ PAIR = np.array([[1.0], [-1.0]])
 TIGHT, MOST = 0.95, 1 + SLACK
 
 
-def placed(layer: Layer, norms: Norms, x: Array, radius: float = 1.0) -> tuple[Callable[..., Array], Facts]:
-    """A layer as a function of weights and rows, and what is claimed of it."""
-    fixed = Fixed(bucket=lambda count: 1 - np.eye(count, dtype=int))
-    at = LayerExample(layer, norms, radius, len(x), fixed)
-    return lambda p, z=x: np.atleast_2d(at.output(p, z)), at.claims(claimed)
+def placed(layer: Layer, norms: Norms, x: Array, radius: float = 1.0) -> LayerExample:
+    """A layer on these rows, of which two that are not the same share a learned number."""
+    return LayerExample(layer, norms, radius, len(x), Fixed(bucket=lambda count: 1 - np.eye(count, dtype=int)))
 
 
-def extremal_stretch(kap: float, *, causal: bool, normaliser: str) -> float:
-    """Rows +-b e_2 in equal numbers and a last query b e_1: its slope over the factor claimed for kap = b^2 C_W.
+def stretch(at: LayerExample, p: Parameters, x: Array, row: int) -> float:
+    """Its slope in the steepest direction of a row, over the factor that is claimed."""
 
-    W = (kap/b^2) diag(-1, 1): the query scores 0 on the pairs and -kap on itself, and its own row has little weight.
-    """
-    b = 1.5
-    x = np.concatenate([np.tile(np.array([[0.0, b], [0.0, -b]]), (60, 1)), [[b, 0.0]]])
-    norms = Norms(budgets={"W_QK": Budget(op=kap / b**2), "W_V": Budget(op=1.0)})
-    f, here = placed(Attention(2, causal=causal, normaliser=Normaliser(normaliser)), norms, x, b)
-    p = {("W_QK", None, 0): kap / b**2 * np.diag([-1.0, 1.0]), ("W_V", None, 0): np.eye(2)}
-    direction = worst_direction(lambda z: f(p, z), x, len(x) - 1)
-    return slope_at(lambda z: f(p, z), x, direction) / float(here.lipschitz)
+    def run(z: Array) -> Array:
+        return at.output(p, z)
+
+    return slope_at(run, x, worst_direction(run, x, row)) / float(at.claims(claimed).lipschitz)
 
 
 @pytest.mark.parametrize("normaliser", ["softmax", "softmax1"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_factor_of_a_softmax_head_is_tight(causal: bool, normaliser: str) -> None:
+    """Rows +-b e_2 in equal numbers and a last query b e_1, for kap = b^2 C_W and W = (kap/b^2) diag(-1, 1).
+
+    The query scores 0 on the pairs and -kap on itself, and its own row has little weight.
+    """
+    b, layer = 1.5, Attention(2, causal=causal, normaliser=Normaliser(normaliser))
+    x = np.concatenate([np.tile(np.array([[0.0, b], [0.0, -b]]), (60, 1)), [[b, 0.0]]])
     for kap in (0.3, 1.0, 3.0):
-        assert TIGHT < extremal_stretch(kap, causal=causal, normaliser=normaliser) <= MOST
+        norms = Norms(budgets={"W_QK": Budget(op=kap / b**2), "W_V": Budget(op=1.0)})
+        p: Parameters = {("W_QK", None, 0): kap / b**2 * np.diag([-1.0, 1.0]), ("W_V", None, 0): np.eye(2)}
+        assert TIGHT < stretch(placed(layer, norms, x, b), p, x, len(x) - 1) <= MOST
 
 
-def extremal_score(gap: float) -> tuple[float, float]:
-    """Two opposite rows whose weights e^-gap : 1 become 1 : e^-gap: change over claim, and over the cap."""
-    f, here = placed(Attention(2), Norms(budgets={"W_QK": Budget(op=4.0), "W_V": Budget(op=1.0)}), OPPOSITE)
-    p = {("W_QK", None, 0): np.diag([-gap / 2, 0.0]), ("W_V", None, 0): np.eye(2)}
-    change = rows(f({**p, ("W_QK", None, 0): np.diag([gap / 2, 0.0])}) - f(p))
-    return change / (float(here.slots[0].sensitivity) * gap), change / float(here.slots[0].cap or 0.0)
-
-
-def test_the_cost_of_a_score_error_is_tight() -> None:
-    for gap in (1e-3, 0.1, 1.0, 6.0):
-        assert max(extremal_score(gap)) <= MOST
-    assert extremal_score(1e-3)[0] > TIGHT
-    assert extremal_score(7.9)[1] > TIGHT
-
-
-def own_query(q: Array) -> tuple[Callable[..., Array], Facts, dict[Any, Array]]:
-    norms = Norms(budgets={"q": Budget(op=float(np.linalg.norm(q)) or 1.0), "W_V": Budget(op=1.0)})
-    f, here = placed(Attention(2, qk="fixed"), norms, OPPOSITE)
-    return f, here, {("q", None, 0): q, ("W_V", None, 0): np.eye(2)}
-
-
-@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
-def test_the_bent_cost_of_a_query_is_exact(gap: float) -> None:
-    """q turned round so that both scores move by gap/2: 2 tanh(gap/2 / 2) b C_V."""
-    f, here, p = own_query(np.array([[-gap / 2], [0.0]]))
-    slot, change = here.slots[0], rows(f({**p, ("q", None, 0): -p["q", None, 0]}) - f(p))
-    assert slot.saturates
-    assert change == pytest.approx(
-        float(slot.cap or 0.0) * math.tanh(float(slot.sensitivity) * gap / float(slot.cap or 0.0))
-    )
+def query_norms(size: float) -> Norms:
+    return Norms(budgets={"q": Budget(op=size), "W_V": Budget(op=1.0)})
 
 
 def test_the_factor_of_a_query_is_that_of_l7_without_its_part() -> None:
     """Two rows apart along v with weights one half each, q beside v."""
     for size in (0.5, 2.0, 6.0):
-        f, here, p = own_query(np.array([[0.0], [size]]))
-        direction = worst_direction(lambda z, f=f, p=p: f(p, z), OPPOSITE, 0)
-        assert TIGHT < slope_at(lambda z, f=f, p=p: f(p, z), OPPOSITE, direction) / float(here.lipschitz) <= MOST
+        p: Parameters = {("q", None, 0): np.array([[0.0], [size]]), ("W_V", None, 0): np.eye(2)}
+        at = placed(Attention(2, qk="fixed"), query_norms(size), OPPOSITE)
+        assert TIGHT < stretch(at, p, OPPOSITE, 0) <= MOST
 
 
-@pytest.mark.parametrize("gap", [0.01, 1.0, 3.0, 8.0])
-def test_the_bent_cost_of_scores_in_a_table_is_exact(gap: float) -> None:
+class Move(NamedTuple):
+    """A network of one layer, and another map in place of one of its own."""
+
+    layer: Layer
+    norms: Norms
+    x: Any
+    p: Parameters
+    kind: str
+    other: Array
+
+    def share(self) -> float:
+        """The change of the output over what is claimed of it."""
+        at = placed(self.layer, self.norms, self.x)
+        slot = next(slot for slot in at.claims(claimed).slots if slot.kind == self.kind)
+        (key,) = (key for key in self.p if key[0] == self.kind)
+        eps = apart(self.p[key], self.other, slot.members[0].targets[0])
+        change = at.output({**self.p, key: self.other}, self.x) - at.output(self.p, self.x)
+        return rows(np.atleast_2d(change)) / _most(slot, eps)
+
+
+def score(gap: float) -> Move:
+    """Two opposite rows whose weights e^-gap : 1 become 1 : e^-gap."""
+    norms, first = Norms(budgets={"W_QK": Budget(op=4.0), "W_V": Budget(op=1.0)}), np.diag([gap / 2, 0.0])
+    return Move(Attention(2), norms, OPPOSITE, {("W_QK", None, 0): -first, ("W_V", None, 0): np.eye(2)}, "W_QK", first)
+
+
+def query(gap: float) -> Move:
+    """q turned round so that both scores move by gap/2: 2 tanh(gap/2 / 2) b C_V."""
+    q = np.array([[gap / 2], [0.0]])
+    p: Parameters = {("q", None, 0): -q, ("W_V", None, 0): np.eye(2)}
+    return Move(Attention(2, qk="fixed"), query_norms(gap / 2), OPPOSITE, p, "q", q)
+
+
+def table(gap: float) -> Move:
     """Two tokens of opposite values, both of whose scores move by gap/2: 2 tanh(gap/2 / 2) R (S5)."""
-    values = {f"{what}_values": Budget(heads=size) for what, size in (("token", 1.0), ("position", 0.0))}
-    norms = Norms(budgets={**values, "token_scores": Budget(sup=gap / 4), "position_scores": Budget(sup=0.0)})
-    f, here = placed(Lookup(2, 1, 1), norms, np.array([0, 1]))
-    scores = np.array([[-gap / 4], [gap / 4]])
-    p = {("position_scores", None, None): np.zeros((2, 1)), ("position_values", None, None): np.zeros((2, 1))}
-    p |= {("token_values", None, None): PAIR, ("token_scores", None, None): scores}
-    slot, change = here.slots[0], rows(f({**p, ("token_scores", None, None): -scores}) - f(p))
-    cap = float(slot.cap or 0.0)
-    assert slot.saturates
-    assert change == pytest.approx(cap * math.tanh(float(slot.sensitivity) * gap / 2 / cap))
+    budgets = {"token_values": Budget(heads=1.0), "position_values": Budget(heads=0.0)}
+    budgets |= {"token_scores": Budget(sup=gap / 4), "position_scores": Budget(sup=0.0)}
+    scores = gap / 4 * PAIR
+    p: Parameters = {(f"position_{what}", None, None): 0 * PAIR for what in ("scores", "values")}
+    p |= {("token_values", None, None): PAIR, ("token_scores", None, None): -scores}
+    return Move(Lookup(2, 1, 1), Norms(budgets=budgets), np.array([0, 1]), p, "token_scores", scores)
 
 
-def changed(layer: Layer, norms: Norms, p: dict[Any, Array], kind: str, error: Array) -> float:
-    """The change that an error of one map makes, over what is claimed of it: covered to |error| times its radius."""
-    f, here = placed(layer, norms, PAIR)
-    slot = next(slot for slot in here.slots if slot.kind == kind)
-    (key,) = (key for key in p if key[0] == kind)
-    eps = float(np.linalg.norm(error)) * float(slot.members[0].targets[0].radius)
-    return rows(f({**p, key: p[key] + error}) - f(p)) / (float(slot.sensitivity) * eps)
-
-
-@pytest.mark.parametrize("mode", ["none", "head", "width"])
-@pytest.mark.parametrize("kind", ["W_Q", "W_K", "norm_Q.gain", "norm_K.gain"])
-def test_the_cost_of_queries_and_keys_is_tight(kind: str, mode: Any) -> None:
-    """From a map (a gain) that is 0, with the normaliser at its steepest."""
-    if mode == "none" and kind.startswith("norm"):
-        return
-    steep = 0.04 if kind.startswith("W") else 1e-9
+def part(kind: str, mode: Any) -> Move:
+    """From a map (a gain) that is 0, with the normaliser of queries and keys at its steepest."""
+    steep = None if mode == "none" else 0.04 if kind.startswith("W") else 1e-9
     norms = Norms(C=1.0, budgets={"norm_Q.gain": Budget(sup=1.5), "norm_K.gain": Budget(sup=0.7)})
-    plain = Normaliser("softmax", 1.0)
-    layer = Attention(
-        1,
-        d_head=1,
-        qk="split",
-        combine="concat",
-        normaliser=plain,
-        qk_norm=mode,
-        qk_eps=None if mode == "none" else steep,
-    )
-    p: dict[Any, Array] = {(name, None, 0): np.eye(1) for name in ("W_V", "W_Q", "W_K")}
+    queries = {"qk": "split", "qk_norm": mode, "qk_eps": steep, "combine": "concat", "d_head": 1}
+    p: Parameters = {(name, None, 0): np.eye(1) for name in ("W_V", "W_Q", "W_K")}
     p |= {("norm_Q.gain", None, None): np.array([1.5]), ("norm_K.gain", None, None): np.array([0.7])}
     key = next(key for key in p if key[0] == kind)
     p[key] = 0 * p[key]
-    assert TIGHT < changed(layer, norms, p, kind, np.full(p[key].shape, 1e-4)) <= MOST
+    return Move(Attention(1, normaliser=Normaliser("softmax", 1.0), **queries), norms, PAIR, p, kind, p[key] + 1e-4)
 
 
-def test_the_cost_of_learned_offsets_is_tight() -> None:
-    """By its largest entry."""
+def offsets() -> Move:
+    p: Parameters = {("W_V", None, 0): np.eye(1), ("W_QK", None, 0): np.zeros((1, 1))}
+    p |= {("score_offsets", None, None): 0 * PAIR}
     layer = Attention(1, normaliser=Normaliser("softmax", 2.0), offsets="learned", buckets=2)
-    p = {("W_V", None, 0): np.eye(1), ("W_QK", None, 0): 0 * np.eye(1), ("score_offsets", None, None): np.zeros((2, 1))}
-    ratio = math.sqrt(2) * changed(layer, Norms(C=1.0), p, "score_offsets", 1e-4 * PAIR)
-    assert TIGHT < ratio <= MOST
+    return Move(layer, Norms(C=1.0), PAIR, p, "score_offsets", 1e-4 * PAIR)
+
+
+GAPS = (0.01, 1.0, 3.0, 8.0)
+MOVES: dict[str, tuple[Move, float]] = {
+    **{f"scores by {gap}": (score(gap), least) for gap, least in ((1e-3, TIGHT), (0.1, 0), (6.0, 0), (7.9, TIGHT))},
+    **{f"a query by {gap}": (query(gap), 1 - SLACK) for gap in GAPS},
+    **{f"scores in a table by {gap}": (table(gap), 1 - SLACK) for gap in GAPS},
+    **{f"{kind} of {mode}": (part(kind, mode), TIGHT) for mode in ("none", "head", "width") for kind in ("W_Q", "W_K")},
+    **{f"{side} of {mode}": (part(f"norm_{side}.gain", mode), TIGHT) for mode in ("head", "width") for side in "QK"},
+    "learned offsets": (offsets(), TIGHT),
+}
+
+
+@pytest.mark.parametrize("what", MOVES)
+def test_costs_are_tight(what: str) -> None:
+    """By how much a map must move the output at least, of what is claimed; errors that saturate do so exactly."""
+    move, least = MOVES[what]
+    assert least <= move.share() <= MOST
