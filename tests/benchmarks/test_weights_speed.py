@@ -63,40 +63,6 @@ def test_an_audit_against_weightwatcher(name: str, models: dict[str, tuple[Path,
     assert theirs > 3 * ours
 
 
-def heads_only(path: Path) -> None:
-    from boundcalc.checkpoints._tasks import Plan
-    from boundcalc.checkpoints.audit import open_model
-
-    model = open_model(path)
-    plan = Plan(model)
-    for task in plan.tasks:
-        if task.name.startswith(("W_QK", "W_V")):
-            plan.measure(task, np.random.default_rng(0))
-
-
-def formed(path: Path, blocks: int) -> None:
-    """A script that forms each head's d x d products and takes their singular values."""
-    from boundcalc.checkpoints._arrays import heads_of
-    from boundcalc.checkpoints.audit import open_model
-
-    model = open_model(path)
-    for block in range(blocks):
-        q, k = (heads_of(model, kind, block, model.heads) for kind in ("W_Q", "W_K"))
-        for head in range(model.heads):
-            product = q[head].T @ k[head]
-            np.linalg.svd(product, compute_uv=False)
-            np.linalg.norm(product, axis=0).sum()
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_heads_against_forming_the_products(name: str, models: dict[str, tuple[Path, Any]]) -> None:
-    path, _ = models[name]
-    ours = cost(lambda: heads_only(path), times=2)
-    theirs = cost(lambda: formed(path, blocks=2)) * 6  # of 12 blocks
-    print(f"\n{name}: heads {ours:.2f} s, formed products {theirs:.2f} s, ratio {theirs / ours:.1f}")
-    assert theirs > 20 * ours
-
-
 def test_one_wide_matrix_against_its_singular_values() -> None:
     w = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
     from boundcalc.norms import _spectral as spectral

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from boundcalc import Setting
-from boundcalc.base.numbers import log_add
 from boundcalc.engine._chain import Chains
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.one_level import _uniform_half
@@ -20,27 +19,6 @@ LARGE = {name: Setting.of(name) for name in ("bert", "llama")}
 
 def _search(setting: Setting) -> Search:
     return Evaluator(setting).search("best")
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_tables_are_near_the_costs_they_are_made_of(name: str) -> None:
-    """Between nodes, and beyond where they end."""
-    items = _search(LARGE[name]).items()
-    for option in {each.cost: each for item in items for _, options in item.members for each in options}.values():
-        for log_y in (0.3, 1.1, 3.6, 12.3, 39.9, 41.2, 250.0, 1000.0):
-            if option.lemma.name != "T9":  # which takes whole steps
-                assert option.cost(log_y) == pytest.approx(option.cost.exact(log_y), abs=0.03), option.lemma.name
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_the_best_share_is_nearly_the_best(name: str) -> None:
-    items = _search(LARGE[name]).items()
-    for option in {each.cost: each for item in items for _, options in item.members for each in options}.values():
-        for u in (option.cost(1.0) + more for more in (3.0, 9.0, 30.0, 400.0)):
-            found = option.cost.best(u)
-            others = (max(0.0, found + step) for step in (-0.5, -0.1, 0.1, 0.5))
-            least = min(log_add(option.cost(other), u - other) for other in others)
-            assert log_add(option.cost(found), u - found) <= least + 0.005, (option.lemma.name, u)
 
 
 @pytest.mark.parametrize("refining", [True, False])

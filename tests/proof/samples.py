@@ -35,6 +35,12 @@ PARALLEL = (
         (LayerNorm("norm", 4, 1.0, block=0), Attention(4, 2, combine="concat", block=0), Linear("W_O", 8, 4, block=0)),
         ((Linear("W_1", 4, 5, bias="b_1", block=0), Activation("gelu"), Linear("W_2", 5, 4, block=0)),),
     ),
+    Residual(
+        (
+            LayerNorm("norm", 4, 1.0, offset=True, block=1),
+            Residual((Linear("W_1", 4, 4, block=1),), ((Linear("W_2", 4, 4, block=1),),), skip=False),
+        )
+    ),
     Ball(1.5),
     Pool(),
     Linear("readout", 4, 1),

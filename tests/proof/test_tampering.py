@@ -140,13 +140,17 @@ def test_scales_that_do_not_fall_are_refused() -> None:
         assert "must fall" in str(refusal(put(data, ("levels", 0, "log_scale"), math.log(0.51))))
 
 
-def test_training_errors_need_their_theorem() -> None:
+@pytest.mark.parametrize(
+    ("path", "value", "why"),
+    [
+        (("setting", "sample", "train_error"), 0.1, "mu"),
+        (("setting", "sample", "lipschitz"), 0.1, "ramp"),
+        (("levels", 0, "log_scale"), math.log(0.6), "half the margin"),
+    ],
+)
+def test_training_errors_need_their_theorem(path: Place, value: float, why: str) -> None:
     """The limit of the kl inverse is for training error 0; margins are for the ramp."""
-    margin = loose(pick("edelman", "uniform-margin"))
-    assert "mu" in str(refusal(replace(margin, setting=margin.setting.but(train_error=0.1))))
-    assert "ramp" in str(refusal(replace(margin, setting=margin.setting.but(lipschitz=0.1))))
-    level = replace(margin.levels[0], log_scale=math.log(0.6))
-    assert "half the margin" in str(refusal(replace(margin, levels=(level,))))
+    assert why in str(refusal(put(claiming(pick("edelman", "uniform-margin")), path, value)))
 
 
 def test_published_covers_are_counted_where_the_integral_starts() -> None:
