@@ -150,13 +150,17 @@ def test_a_checker_that_reads_less_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_both_checkers_read_whole_numbers_and_tiny_parameters_alike() -> None:
-    """n_train 1000000.0 is refused by both; a mu near 0 gives both the same number above 1."""
+    """n_train 1000000.0 is refused by both, a parameter 1 is 1.0; a mu near 0 gives both the same number above 1."""
     data = claiming(chain())
     whole = [path for path in places(data) if type(at(data, path)) is int]
     assert ("setting", "sample", "n_train") in whole
     for path in whole:
         text = json.dumps(put(data, path, float(at(data, path))))
         assert (first(text), alone(text)) == (None, None), path
+    params = [path for path in places(data) if "params" in path[:-1]]
+    assert params
+    for path in params:
+        assert contradiction(put(data, path, 1)) is None, path
     risk = next(c for name in SETTINGS for c in proved(name) if c.mu is not None and c.levels)
     tiny = json.dumps(claiming(risk) | {"mu": 5e-324})
     assert first(tiny) == pytest.approx(alone(tiny))

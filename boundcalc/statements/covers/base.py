@@ -71,7 +71,7 @@ class CoverLemma(ABC):
         if set(params) != set(self.ranges):
             return f"{self.name} takes the parameters {', '.join(self.ranges) or 'none'}, got {shown(sorted(params))}"
         for name, (low, high) in self.ranges.items():
-            if not isinstance(params[name], float) or not low <= params[name] <= high:
+            if not isinstance(params[name], int | float) or not low <= params[name] <= high:
                 return f"{self.name} needs {low:g} <= {name} <= {high:g}, got {params[name]!r}"
         return None
 
