@@ -7,39 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from boundcalc import Budget, Norms, Setting, compare
 from boundcalc.base.intervals import upper_log
 from boundcalc.proof.breakdown import Breakdown
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check
 from boundcalc.statements.strategies import STRATEGIES
 from boundcalc.statements.texts import STATEMENTS
+from tests.proof.samples import SETTINGS, proved
 
 
 def break_down(certificate: Certificate) -> Breakdown:
     return check(certificate).breakdown
 
 
-SETTINGS = [
-    Setting.of(depth=1, margin=0.3),
-    Setting.of(depth=2, margin=0.3, train_error=0.01),
-    Setting.of(depth=2, heads=4, d=32, train_error=0.02, classes=3),
-    Setting.of(depth=1, norms=Norms(C=1.0, measured=True)),
-    Setting.of("bert", depth=1, d=48, heads=4, vocabulary=50, seq_len=8, n_train=10**11),
-    Setting.of(depth=40, C=3.0),
-    Setting.of(depth=2, d=8, C=9.0, bits=4),
-    Setting.of(depth=1, n_train=10**8, margin=0.3, norms=Norms(C=1.0, budgets={"W_QK": Budget(op=9.0, fro=9.0)})),
-]
-
-
-def _certificates(setting: Setting) -> list[Certificate]:
-    values = [value for value in compare(setting) if value.refusal is None]
-    return [proof.certificate for value in values for proof in value.proofs]
-
-
 @pytest.fixture(scope="module")
 def certificates() -> list[Certificate]:
-    return [certificate for setting in SETTINGS for certificate in _certificates(setting)]
+    return [certificate for name in SETTINGS for certificate in proved(name)]
 
 
 def test_the_parts_make_the_value(certificates: list[Certificate]) -> None:

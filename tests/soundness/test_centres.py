@@ -48,15 +48,19 @@ def unit(d: int, k: int, kind: str = "map") -> Target:
 # ------------------------------------------------------------------------------------------------ the noise
 
 
+def inverse_root(gram: np.ndarray) -> np.ndarray:
+    """A^(-1/2) of positive matrices."""
+    values, vectors = np.linalg.eigh(gram)
+    return vectors @ (vectors / np.sqrt(values)[:, None, :]).transpose(0, 2, 1)
+
+
 def sample_noise(rng: np.random.Generator, d: int, k: int, a: float, number: int) -> np.ndarray:
     """u'u of the noise has a matrix beta law: u = g (g'g + h'h)^(-1/2) for Gaussian g and h, h with k + 1 + 2a rows."""
     if d < k:
         return sample_noise(rng, k, d, a, number).transpose(0, 2, 1)
     g = rng.standard_normal((number, d, k))
     h = rng.standard_normal((number, round(k + 1 + 2 * a), k))
-    values, vectors = np.linalg.eigh(g.transpose(0, 2, 1) @ g + h.transpose(0, 2, 1) @ h)
-    root = vectors @ (vectors / np.sqrt(values)[:, None, :]).transpose(0, 2, 1)
-    return g @ root
+    return g @ inverse_root(g.transpose(0, 2, 1) @ g + h.transpose(0, 2, 1) @ h)
 
 
 Facts = Callable[[int, int, float], Noise]
@@ -132,9 +136,7 @@ def draw(name: str, rng: np.random.Generator, d: int, k: int, eps: float, params
     degrees = round(2 * beta - d)  # V = G A^(-1/2), A Wishart with so many degrees of freedom
     assert abs(degrees - (2 * beta - d)) < 1e-9
     h = rng.standard_normal((number, degrees, k))
-    values, vectors = np.linalg.eigh(h.transpose(0, 2, 1) @ h)
-    root = vectors @ (vectors / np.sqrt(values)[:, None, :]).transpose(0, 2, 1)
-    return math.sqrt(params["r"] * c2) * rng.standard_normal((number, d, k)) @ root
+    return math.sqrt(params["r"] * c2) * rng.standard_normal((number, d, k)) @ inverse_root(h.transpose(0, 2, 1) @ h)
 
 
 def extreme(name: str, rng: np.random.Generator, d: int, k: int) -> list[np.ndarray]:

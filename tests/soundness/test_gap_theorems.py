@@ -17,9 +17,17 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 from scipy.stats import binom, multinomial
 
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
+from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements import gap
-from boundcalc.statements.posthoc import _steps_cost
+from boundcalc.statements.posthoc import (
+    _SCHATTEN_POWERS,
+    _grid_value,
+    _steps_cost,
+    correct_for_selection,
+    posthoc_cost,
+)
 from boundcalc.statements.strategies import STRATEGIES, Known
 
 Array = NDArray[np.float64]
@@ -347,3 +355,27 @@ def test_weights_of_grids_add_up_to_one() -> None:
     two_sided = sum(math.exp(-_steps_cost(FLOAT, k, two_sided=True)) for k in range(-1500, 1501))
     assert 1 - 2e-3 < two_sided <= 1
     assert two_sided * 1.5 > 1  # without log 1.5 the two-sided weights are no distribution
+
+
+PLAIN = Setting.of(depth=2)
+
+
+def cost(p: float | None, q: float | None, steps: int, *, distance: bool) -> float:
+    """The correction of two blocks with powers p and q chosen after training, and sums on a step of the grid."""
+
+    def budget(power: float | None) -> Budget:
+        own = Budget(op=1.0, schatten=None if power is None else (power, _grid_value(steps)))
+        return Budget(op=1.0, distance=own) if distance else own
+
+    measured = Norms(C=1.0, budgets={"W_V[0]": budget(p), "W_V[1]": budget(q)}, measured=True)
+    return posthoc_cost(FLOAT, *correct_for_selection(PLAIN.but(norms=measured)))
+
+
+@pytest.mark.parametrize("distance", [False, True])
+def test_all_outcomes_of_tied_schatten_sums_share_one_delta(distance: bool) -> None:
+    free = cost(None, None, 0, distance=distance)
+    agree = [math.exp(free - cost(p, p, k, distance=distance)) for p in _SCHATTEN_POWERS for k in (0, 1, 40)]
+    assert math.isclose(sum(agree), sum(1 / ((k + 1) * (k + 2)) for k in (0, 1, 40)))
+    with pytest.raises(InvalidSetting, match="of one power"):
+        cost(0.5, 0.6, 0, distance=distance)
+    assert cost(0.5, None, 0, distance=distance) == free  # which norms are measured is fixed before the data

@@ -123,10 +123,3 @@ def test_softmax_tends_to_the_largest_score_as_the_temperature_falls(example: Mo
     assert all(away <= most for _, away, most in found)
     assert [away for _, away, _ in found] == sorted((away for _, away, _ in found), reverse=True)
     assert found[-1][1] < 0.01
-
-
-def test_the_count_is_that_of_e_written_out(example: ModuleType) -> None:
-    count = example.log_count(FLOAT, 0.2, 0.3)
-    score, feature = example.score_cost(FLOAT, 0.06 / 6.0), example.cover(FLOAT, 2.0, 5, 1, 0.14)
-    assert count == pytest.approx(score + feature, rel=1e-12)
-    assert min(score, feature) > 0

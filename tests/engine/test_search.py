@@ -1,4 +1,4 @@
-"""What makes searches quick changes nothing that they find, and what a search thinks of its candidates is true."""
+"""Where the search stops, that no chain through its allocations is shorter, and that its estimates are true."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boundcalc import Setting
+from boundcalc import Setting, evaluate
 from boundcalc.engine._chain import Chains
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.one_level import _uniform_half
@@ -58,3 +58,24 @@ def test_noise_costs_what_the_search_thinks(name: str) -> None:
         checked = evaluator.prove(found).log_value
         assert checked <= found[0].log_value + 1e-8
         assert checked == pytest.approx(found[0].log_value, abs=1e-4)
+
+
+@pytest.mark.parametrize(("depth", "m"), [(1, 9_000), (1, 10_000), (2, 30_000)])
+def test_a_link_pays_until_the_log_count_is_twice_the_samples(depth: int, m: int) -> None:
+    """Stopping at half the samples instead loses these bounds, which are below 1, and makes them jump with T."""
+    values = [evaluate(Setting.of(depth=depth, seq_len=length, n_train=m, margin=1.0)) for length in (16, 64, 4096)]
+    assert values[0].gap < 0.97
+    assert values[0].gap <= values[1].gap <= values[2].gap
+
+
+def test_many_samples_get_scales_fine_enough_for_them() -> None:
+    """The bound falls like 1/sqrt(m) as far as m goes, and is not above what another m's allocations give."""
+    setting = Setting.of(depth=2)
+    base = Evaluator(setting).search("best")
+    scaled: list[float] = []
+    for m in (10**8, 10**12, 10**16, 10**18):
+        found = evaluate(setting.but(n_train=m)).log10 * math.log(10)
+        carried = min(each.log_value for each in base.with_samples(m).candidates("gap"))
+        assert found <= carried + 1e-9
+        scaled.append(found + math.log(m) / 2)
+    assert max(scaled) - min(scaled) < 0.01
