@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boundcalc.checkpoints.families.table import Key, Model
-from boundcalc.layers.base import weights_of
+from boundcalc.layers.base import place_named, weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,41 +75,25 @@ def balance(model: Model, read: Mapping[Key, tuple[int, str]], shared: int) -> A
         read: how many numbers of each place are used, and why not the others.
         shared: parameters that are counted twice.
     """
-    lines: list[Line] = []
+    tensors, lines = model.checkpoint.tensors, list[Line]()
     parts: dict[str, list[Key]] = {}
     for key, place in model.places.items():
         parts.setdefault(place.name, []).append(key)
-    for tensor, keys in parts.items():
+    for name, keys in parts.items():
         (kind, block), place = keys[0], model.places[keys[0]]
-        role = place.whole or kind
-        size = model.checkpoint.tensors[tensor].size if place.whole else sum(model.places[key].size for key in keys)
+        stored = tensors[name] if place.whole else place
         reads = [read.get(key, (0, "the bounded model does not read it")) for key in keys]
         used = sum(count for count, _ in reads)
-        lines.append(
-            Line(
-                tensor,
-                model.checkpoint.tensors[tensor].shape if place.whole else place.shape,
-                place.dtype,
-                role if block is None else f"{role}[{block}]",
-                used,
-                size - used,
-                ", ".join(dict.fromkeys(why for _, why in reads if why)) if used < size else "",
-                place.turned and len(place.shape) > 1,
-                model.factor(kind, block),
-            )
-        )
-    tensors = model.checkpoint.tensors
-    for name, why in model.ignored.items():
+        why = ", ".join(dict.fromkeys(why for _, why in reads if why)) if used < stored.size else ""
+        role, turned = place_named(place.whole or kind, block), place.turned and len(place.shape) > 1
+        factor = model.factor(kind, block)
+        lines.append(Line(name, stored.shape, place.dtype, role, used, stored.size - used, why, turned, factor))
+    unread = [("ignored", name, why) for name, why in model.ignored.items()]
+    unread += [("unknown", name, f"no place in family {model.family.name!r}") for name in model.unknown]
+    for role, name, why in unread:
         tensor = tensors[name]
-        again = not tensor.is_float or why.startswith("the same parameter")
-        lines.append(Line(name, tensor.shape, tensor.dtype, "ignored", 0, 0 if again else tensor.size, why))
-    for name in model.unknown:
-        tensor = tensors[name]
-        lines.append(
-            Line(
-                name, tensor.shape, tensor.dtype, "unknown", 0, tensor.size, f"no place in family {model.family.name!r}"
-            )
-        )
+        again = role == "ignored" and (not tensor.is_float or why.startswith("the same parameter"))
+        lines.append(Line(name, tensor.shape, tensor.dtype, role, 0, 0 if again else tensor.size, why))
     lowered = sum(weight.parameters for weight in weights_of(model.architecture.stages, model.architecture.seq_len))
     doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.doubts)))
     return Account(tuple(lines), lowered, shared, doubts, dict(model.assumed))

@@ -143,8 +143,6 @@ def _choices(
     )
     if "qk_eps" in said:
         choices["queries"] = options_of("qk_eps", said["qk_eps"], *epsilons, 1e-5, 1e-6)
-    if "pooler" in said:
-        choices["pooler"] = options_of("pooler", "tanh", "gelu", "relu", "silu", "gelu_tanh")
     choices["readout"] = options_of("readout", None, "mean")
     return choices
 

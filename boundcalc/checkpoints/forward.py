@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, expit, softmax
 
-from boundcalc.base.validate import flag, known_keys, positive, size
+from boundcalc.base.validate import flag, positive, size
 from boundcalc.checkpoints._arrays import Arrays
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import rotation_factor
@@ -94,9 +94,10 @@ def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = Fa
 
     `pairs`: entries 1 and 2, 3 and 4, ... turn together; else entry i and entry i + width/2.
     """
-    positive("theta", theta)
+    positive("rotary: theta", theta)
+    flag("rotary: pairs", pairs)
     if width is not None:
-        size("rotary width", width)
+        size("rotary: width", width)
 
     def rotate(x: Rows, _: int | None) -> Rows:
         turned = x.shape[-1] if width is None else width
@@ -105,14 +106,6 @@ def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = Fa
         return _turned(x, np.sin(angles), np.cos(angles), pairs)
 
     return rotate
-
-
-def rotary_of(data: object) -> _Rotate:
-    """As a mapping writes them: {"theta": 10000, "width": 32, "pairs": true}."""
-    raw = known_keys("rotary", data, ["theta", "width", "pairs"])
-    return rotary(
-        raw.get("theta", 10000.0), width=raw.get("width"), pairs=flag("rotary: pairs", raw.get("pairs", False))
-    )
 
 
 def fixed_beside(module: Any, model: Model) -> Fixed:

@@ -56,10 +56,6 @@ class Blocks:
         if factor != 1:  # scores grow by its square
             self.temperature *= (1 - 2.0**-50) / factor**2
 
-    def __iter__(self) -> Iterator[Layer]:
-        for index in range(self.model.depth):
-            yield from self.block(index)
-
     def block(self, index: int) -> Iterator[Layer]:
         """One block, as the checkpoint has it."""
         model, attends, forward = self.model, self._attention(index), self._feed_forward(index)
@@ -212,7 +208,7 @@ def stack(model: Model) -> Architecture:
         layers.append(blocks.norm("norm_embedding", d=table))
     if model.has("W_in"):  # tables that are narrower than a row
         layers.append(blocks.linear("W_in", *model.shape("W_in")))
-    layers += blocks
+    layers += [layer for index in range(model.depth) for layer in blocks.block(index)]
     if blocks.pre and ("norm_final.gain" in roles or blocks.plain):
         layers.append(blocks.norm("norm_final"))
     if model.pooling is not None:

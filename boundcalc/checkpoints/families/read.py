@@ -100,19 +100,15 @@ _PARAMETERS = (*_WORDS, *_COUNTS, *_SIZES, *_FLAGS, "activation", "pooler", "pos
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     """The family that a file, or a dictionary of the same form, describes."""
-    if isinstance(source, Mapping):
-        return _mapping_family(source, "the mapping")
-    try:
-        data = read_json(source, "the mapping", CheckpointError)
-    except OSError as error:
-        raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
-    return _mapping_family(data, f"mapping {source}")
+    from boundcalc.checkpoints.forward import rotary
 
-
-def _mapping_family(data: Any, where: str) -> Family:
-    """The family of a mapping; `where` it stands, for errors."""
-    from boundcalc.checkpoints.forward import rotary_of
-
+    where, data = "the mapping", source
+    if isinstance(source, Path):
+        where = f"mapping {source}"
+        try:
+            data = read_json(source, "the mapping", CheckpointError)
+        except OSError as error:
+            raise CheckpointError(f"cannot read the mapping {source}: {error}") from None
     raw = known_keys(where, data, ["architecture", "modules", "tensors", "ignored", "scales", "rotary"])
     for key in ("architecture", "tensors"):
         if key not in raw:
@@ -140,7 +136,8 @@ def _mapping_family(data: Any, where: str) -> Family:
         raise InvalidSetting(f"{where}: 'by_group' says how W_QKV lies, and no tensor has that role: leave it out")
     if ("norm_Q.gain" in roles) != ("qk_eps" in said):
         raise InvalidSetting(f"{where}: normalised queries and keys have tensors norm_Q.gain, norm_K.gain and a qk_eps")
-    rotate = rotary_of(raw["rotary"]) if "rotary" in raw else None
+    turns = known_keys(f"{where}: rotary", raw.get("rotary", {}), ["theta", "width", "pairs"])
+    rotate = rotary(**turns) if "rotary" in raw else None
     parameters = {**said, "rope": rotate is not None}
     return replace(family, parameters=parameters, described=True, rotate=rotate)
 

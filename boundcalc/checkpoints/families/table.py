@@ -243,21 +243,17 @@ class Model:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""
         place = self.places.get((role, block))
         role = place.whole if place is not None and place.whole else role
-        scale = self.family.scales.get(self._written(role, block))
+        scale = None if block is not None and block == self.pooling else self.family.scales.get(role)
         return 1.0 if scale is None else float(scale(self))
 
     def place(self, role: str, block: int | None = None) -> Tensor:
         """The tensor of a role; a clear line where it is missing."""
         if (role, block) in self.places:
             return self.places[role, block]
-        written = self._written(role, block)
-        patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") == written]
+        written = (role, _POOLING + role)
+        patterns = [pattern for pattern, r in self.family.tensors.items() if r.removesuffix(".T") in written]
         name = " or ".join(p.replace("{b}", str(block)) for p in patterns) or role
         raise CheckpointError(f"{self.checkpoint.where} has no {name}, which a {self.family.name} model needs")
-
-    def _written(self, role: str, block: int | None) -> str:
-        """A role as the family's table writes it."""
-        return role if block is None or block != self.pooling else _POOLING + role
 
     def shape(self, role: str, block: int | None = None) -> tuple[int, ...]:
         """(d, k) of x -> x W."""
