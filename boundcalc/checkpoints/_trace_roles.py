@@ -31,23 +31,21 @@ def mappings(trace: Trace, checkpoint: Checkpoint) -> list[dict[str, Any]]:
     """The mappings that a trace may stand for; a refusal says why there is none."""
     front, body, blocks = _in_blocks(trace)
     text = "".join(kind for kind, _ in body)
-    candidates: list[dict[str, Any]] = []
-    refused: list[CheckpointError] = []
+    candidates, refusal = list[dict[str, Any]](), None
     for style, (block, tail) in _LAYOUTS.items():
         for many in (2, 3):
             inner = block.format(k=f"{{{many}}}")
             match = re.fullmatch(f"(M?N?)((?:{inner})+)({tail}M{{0,{_MOST_MAPS}}})", text)
-            if match:
-                draft = _Draft(trace, checkpoint, stripped(list(checkpoint.tensors)))
-                try:
-                    candidates.append(draft.mapping(front, [step for _, step in body], blocks, style, many, match))
-                except CheckpointError as error:
-                    refused.append(error)
-    if not candidates and refused:
-        raise refused[0]
+            if match is None:
+                continue
+            draft = _Draft(trace, checkpoint, stripped(list(checkpoint.tensors)))
+            try:
+                candidates.append(draft.mapping(front, [step for _, step in body], blocks, style, many, match))
+            except CheckpointError as error:
+                refusal = refusal or error
     if not candidates:
         words = ", ".join(_WORDS[word] for word in text[:12]) + ", ..." * (len(text) > 12)
-        raise CheckpointError(f"its layers come in the order {words}: no style of blocks here has them so")
+        raise refusal or CheckpointError(f"its layers come in the order {words}: no style of blocks here has them so")
     return candidates
 
 

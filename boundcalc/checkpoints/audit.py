@@ -37,7 +37,7 @@ _Progress = Callable[[str, int, int], None]
 """Receives the name of a finished task, and how many of how many are done."""
 
 
-DEFAULTS = Options()
+_DEFAULTS = Options()
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def audit(
     family: str | Family | None = None,
     mapping: str | Path | Mapping[str, Any] | None = None,
     heads: int | None = None,
-    options: Options = DEFAULTS,
+    options: Options = _DEFAULTS,
     reference: object | None = None,
     seed: int | None = None,
     compare: bool = True,
@@ -289,7 +289,7 @@ def chosen_family(family: str | Family | None, mapping: str | Path | Mapping[str
     return read_mapping(mapping if isinstance(mapping, Mapping) else Path(mapping))
 
 
-def open_model(source: object, family: str | Family | None = None, options: Options = DEFAULTS) -> Model:
+def open_model(source: object, family: str | Family | None = None, options: Options = _DEFAULTS) -> Model:
     """A checkpoint and its adapter."""
     checkpoint = open_checkpoint(source)
     return Model(checkpoint, family if isinstance(family, Family) else family_for(checkpoint, family), options)

@@ -25,12 +25,8 @@ class Margins:
 
     def error(self, margin: float) -> float:
         """Share of margins at most `margin`: not strict, as in G0; rounded up."""
-        wrong = count_wrong(self.values, len(self.values), margin)
-        return (
-            wrong / len(self.values)
-            if wrong in (0, len(self.values))
-            else float(np.nextafter(wrong / len(self.values), 1))
-        )
+        wrong, n = count_wrong(self.values, len(self.values), margin), len(self.values)
+        return wrong / n if wrong in (0, n) else math.nextafter(wrong / n, 1)
 
     def grid(self) -> list[int]:
         """The k of the grid 2^-k worth trying: from the largest margin down to about the smallest above 0."""
@@ -85,8 +81,7 @@ def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue
             continue
         if best is None or bound.log_risk < best[1].log_risk:
             best = trial, bound
-    if best is None and refusal is not None:
-        raise InvalidSetting(f"the margins are not of this model: {refusal}")
     if best is None:
-        raise InvalidSetting("no margin is positive: the model errs on every training sequence")
+        why = f"the margins are not of this model: {refusal}"
+        raise InvalidSetting(why if refusal else "no margin is positive: the model errs on every training sequence")
     return best

@@ -140,13 +140,14 @@ class Blocks:
         yield Residual((self.norm("norm_ffn", at), *self._feed_forward(at)))
 
 
-def read_out(model: Model, blocks: Blocks, d: int) -> tuple[list[Layer], int]:
+def read_out(model: Model, blocks: Blocks) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits.
 
-    A model that has none yet ends in rows of width d, or in one that it pools them to.
+    A model that has none yet ends in rows, or in one that it pools them to.
     """
     mean = model.setting_of("readout") == "mean" and (model.family.described or model.head == CLASSIFIERS[0])
     layers: list[Layer] = [Pool("mean" if mean else "cls")]
+    d = blocks.d
     if model.has("W_transform"):
         into, d = model.shape("W_transform")
         layers.append(blocks.linear("W_transform", into, d))
@@ -213,7 +214,7 @@ def stack(model: Model) -> Architecture:
         layers.append(blocks.norm("norm_final"))
     if model.pooling is not None:
         layers += blocks.pooling(model.pooling)
-    tail, classes = read_out(model, blocks, blocks.d)
+    tail, classes = read_out(model, blocks)
     radius = 1.0
     if not front.vocabulary:
         pixels = model.has("W_patch") and len(model.place("W_patch").shape) == 4  # in [-1, 1]

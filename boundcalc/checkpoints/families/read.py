@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from boundcalc.base.files import read_json
 from boundcalc.base.validate import choice, flag, known_keys, positive, size
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.blocks import stack
+from boundcalc.checkpoints.families.config import activation
 from boundcalc.checkpoints.families.names import offset_of, placed, with_offsets
 from boundcalc.checkpoints.families.table import TOKENS, Family, Model
 from boundcalc.layers.base import flat, weights_of
@@ -90,12 +92,17 @@ _ROLES = {role for name in (*_MAPS, *_GAINS, "readout") for role in (name, offse
 _ROLES |= {"embedding", "positions", "segments", "score_offsets", *TOKENS}
 _ROLES |= {"norm_Q.gain", "norm_K.gain", "outputs_of.W_O", "outputs_of.W_2"}
 """What a tensor of a mapping may be (docs/weights.md)."""
-_SIZES = ("eps", "cap", "final_cap", "qk_eps", "score_scale", "score_root", "input_radius")
-_FLAGS = ("causal", "plain", "parallel", "around_one", "alibi", "by_group", "tied")
-_WORDS = {"style": ("pre", "post"), "normalisation": ("layernorm", "rmsnorm"), "readout": ("cls", "mean")}
-_COUNTS = ("heads", "longest", "padding")
-_PARAMETERS = (*_WORDS, *_COUNTS, *_SIZES, *_FLAGS, "activation", "pooler", "position_radius")
-"""What a mapping may say of its blocks (families/blocks.py)."""
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("eps", "cap", "final_cap", "qk_eps", "score_scale", "score_root", "input_radius"), positive),
+    **dict.fromkeys(("causal", "plain", "parallel", "around_one", "alibi", "by_group", "tied"), flag),
+    **dict.fromkeys(("heads", "longest", "padding"), size),
+    **dict.fromkeys(("activation", "pooler"), lambda _, value: activation(value)),
+    "position_radius": positive,
+    "style": partial(choice, options=("pre", "post")),
+    "normalisation": partial(choice, options=("layernorm", "rmsnorm")),
+    "readout": partial(choice, options=("cls", "mean")),
+}
+"""What a mapping may say of its blocks (families/blocks.py), and the check of each."""
 
 
 def read_mapping(source: Path | Mapping[str, Any]) -> Family:
@@ -118,7 +125,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
     for key, value in raw.items():
         if not isinstance(value, Mapping):
             raise InvalidSetting(f"{where}: {key!r} is an object")
-    said = known_keys(f"{where}: architecture", raw["architecture"], list(_PARAMETERS))
+    said = known_keys(f"{where}: architecture", raw["architecture"], list(_CHECKS))
     family = _family("mapping", _merged("mapping", {"mapping": {"types": (), **raw}}))
     roles = {placed(role)[0] for role in family.tensors.values()}
     for role in roles:
@@ -127,19 +134,14 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
         choice(f"{where}: the role of a scale", role, sorted(roles))
         positive(f"{where}: the scale of {role}", factor)
     for name, value in said.items():
-        if name in _WORDS:
-            choice(f"{where}: {name}", value, _WORDS[name])
-        for names, check in ((_SIZES, positive), (_FLAGS, flag), (_COUNTS, size)):
-            if name in names:
-                check(f"{where}: {name}", value)
+        _CHECKS[name](f"{where}: {name}", value)
     if "by_group" in said and not roles & {"W_QKV", "b_QKV"}:
         raise InvalidSetting(f"{where}: 'by_group' says how W_QKV lies, and no tensor has that role: leave it out")
     if ("norm_Q.gain" in roles) != ("qk_eps" in said):
         raise InvalidSetting(f"{where}: normalised queries and keys have tensors norm_Q.gain, norm_K.gain and a qk_eps")
     turns = known_keys(f"{where}: rotary", raw.get("rotary", {}), ["theta", "width", "pairs"])
     rotate = rotary(**turns) if "rotary" in raw else None
-    parameters = {**said, "rope": rotate is not None}
-    return replace(family, parameters=parameters, described=True, rotate=rotate)
+    return replace(family, parameters={**said, "rope": rotate is not None}, described=True, rotate=rotate)
 
 
 # -- this library's own models
