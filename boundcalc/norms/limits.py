@@ -43,7 +43,8 @@ def limits(kind: str, sizes: Iterable[Size]) -> tuple[str, ...]:
 
 def budget(measured: Measured, names: Iterable[str]) -> Budget:
     """The budget of these limits that some norms just fit."""
-    return Budget(**{name: getattr(measured.budget, name) for name in names})
+    fitting = measured.budget
+    return Budget(**{name: getattr(fitting, name) for name in names})
 
 
 def every(measured: Measured) -> Budget:
