@@ -13,7 +13,6 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors._statements import PredictorStatement
 from boundcalc.predictors.certificate import METHODS, Alternative, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
@@ -275,36 +274,22 @@ def _examples(name: str) -> tuple[PredictorExample, ...]:
     return tuple(_BROUGHT[name]())
 
 
-def scaled(statement: PredictorStatement, factor: float) -> PredictorStatement:
-    """The statement with a part of its number."""
-    return replace(statement, value=lambda facts, delta: factor * statement.value(facts, delta))
-
-
-def _refusals(examples: Sequence[PredictorExample]) -> Iterator[tuple[PredictorExample, str]]:
+def _refusals(first: PredictorExample) -> list[tuple[PredictorExample, str]]:
     """Less than what follows, an alternative beside the list, and other examples."""
-    first = examples[0]
-
-    def claimed() -> PredictorCertificate:
-        return replace(first.certificate, risk=0.9 * first.certificate.risk)
-
-    def beside() -> PredictorCertificate:
-        return replace(first.certificate, chosen=len(first.certificate.alternatives))
-
-    yield replace(first, make=claimed), "does not follow"
-    yield replace(first, make=beside), "a place in the list"
-    yield replace(first, data=first.other), "not the examples"
-
-
-def _believed(certificate: PredictorCertificate, data: Any, learner_of: Any) -> str:
-    del certificate, data, learner_of
-    return "believed"
+    issued = first.certificate
+    return [
+        (replace(first, make=lambda: replace(issued, risk=0.9 * issued.risk)), "does not follow"),
+        (replace(first, make=lambda: replace(issued, chosen=len(issued.alternatives))), "a place in the list"),
+        (replace(first, data=first.other), "not the examples"),
+    ]
 
 
 def cases(name: str) -> Cases[Method, PredictorExample]:
     """What the library's method of that name brings."""
     method, examples = METHODS[name], _examples(name)
-    wrong = {"examples that nobody looks at": replace(method, establish=_believed)}
+    wrong = {"examples that nobody looks at": replace(method, establish=lambda *_: "believed")}
     for statement in method.statements:
-        smaller = tuple(scaled(other, _NOTICED) if other is statement else other for other in method.statements)
-        wrong[f"{_NOTICED:g} of the number of {statement.name}"] = replace(method, statements=smaller)
-    return Cases(examples, list(_refusals(examples)), wrong)
+        smaller = replace(statement, value=lambda facts, delta, own=statement: _NOTICED * own.value(facts, delta))
+        statements = tuple(smaller if other is statement else other for other in method.statements)
+        wrong[f"{_NOTICED:g} of the number of {statement.name}"] = replace(method, statements=statements)
+    return Cases(examples, _refusals(examples[0]), wrong)
