@@ -207,20 +207,25 @@ class _Evidence(Evidence):
 class _Tried(Code, Alternative):
     """An alternative: a code."""
 
+    def decode(self, evidence: _Evidence, checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
+        """The weights of the message."""
+        return self.weights(evidence.message, checkpoint)
+
 
 def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
     evidence = certificate.evidence
     return "G7", {"n": evidence.data.examples, "bits": certificate.alternative.bits(evidence.message)}
 
 
-def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
+def count_decoded(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
+    """Establish the errors of the weights that the alternative makes of the evidence, by its `decode`."""
     network = network_of(certificate.evidence.recipe)
-    weights = certificate.alternative.weights(certificate.evidence.message, network.checkpoint)
+    weights = certificate.alternative.decode(certificate.evidence, network.checkpoint)
     errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
-    return f"the message decodes to the weights, equal to the bit; {errors} errors counted again"
+    return f"{certificate.certified} again: weights equal to the bit; {errors} errors counted again"
 
 
-METHODS.register(Method("occam", "decoded from the message", (G7,), _Evidence, _facts, _establish, _Tried))
+METHODS.register(Method("occam", "decoded from the message", (G7,), _Evidence, _facts, count_decoded, _Tried))
 
 
 def _all(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:

@@ -28,21 +28,14 @@ from boundcalc.predictors.certificate import (
     METHODS,
     Alternative,
     Certified,
-    LearnerOf,
     Method,
     PredictorCertificate,
     equal_shares,
     issue,
     text_of,
 )
-from boundcalc.predictors.data import (
-    Array,
-    Data,
-    Evidence,
-    digest_of_arrays,
-    errors_again,
-)
-from boundcalc.predictors.occam import Network
+from boundcalc.predictors.data import Array, Data, Evidence
+from boundcalc.predictors.occam import Network, count_decoded
 from boundcalc.predictors.reference import Reference
 
 # -- G6': PAC-Bayes for weights drawn once from a posterior and tested on the examples the posterior was made from
@@ -206,6 +199,10 @@ class _Drawn(Prior, Alternative):
 
     draw: Count
 
+    def decode(self, evidence: _Evidence, checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
+        """The weights of the draw."""
+        return self.weights(_draw_weights(evidence.posterior, self.draw), checkpoint)
+
 
 def _draw_weights(posterior: Sequence[LatticeLaw], seed: int) -> list[int]:
     """One draw of every coordinate, from bits that the seed gives."""
@@ -261,13 +258,6 @@ def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
     return "G6'", {"n": certificate.evidence.data.examples, "nats": nats}
 
 
-def _establish(certificate: PredictorCertificate, data: Any, network_of: LearnerOf) -> str:
-    prior, network = certificate.alternative, network_of(certificate.evidence.recipe)
-    weights = prior.weights(_draw_weights(certificate.evidence.posterior, prior.draw), network.checkpoint)
-    errors = errors_again(certificate, data, digest_of_arrays(weights), lambda x: network.scores(weights, x))
-    return f"drawn again from the posterior: weights equal to the bit; {errors} errors counted again"
-
-
 METHODS.register(
-    Method("pac-bayes", "drawn once from the posterior", (_G6_PRIME,), _Evidence, _facts, _establish, _Drawn)
+    Method("pac-bayes", "drawn once from the posterior", (_G6_PRIME,), _Evidence, _facts, count_decoded, _Drawn)
 )
