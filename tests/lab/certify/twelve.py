@@ -193,34 +193,23 @@ def run(name: str, folder: Path, *, quick: bool = False) -> Got:
         case.lay(folder, model, train, test)
     started = time.process_time()
     if case.lines.startswith("boundcalc"):
-        commands = [line.split()[1:] for line in case.lines.splitlines()]
-        result = None
-        for command in commands:
-            words = [str(folder / word) if (folder / word).exists() else word for word in command]
-            result = CliRunner().invoke(command_line, [*words, "--format", "json"])
-            assert result.exit_code == 0, result.output
-        assert result is not None
-        certified = json.loads(result.stdout)
-        certified = certified.get("certified", certified)
-        check = certified["forward_check"] or {}
-        lines, verdict, places = certified["lines"], certified["verdict"], check.get("places")
-        lines = [(line["method"], line["refusal"]) for line in lines]
-        places = None if places is None else len(places)
+        words = [str(folder / word) if (folder / word).exists() else word for word in case.lines.split()[1:]]
+        result = CliRunner().invoke(command_line, [*words, "--format", "json"])
+        assert result.exit_code == 0, result.output
+        document = json.loads(result.stdout)
     else:
-        if case.lay is not None:
-            model = hf.AutoModel.from_pretrained(folder)
         from sklearn.linear_model import LogisticRegression
 
-        room: dict[str, Any] = {"model": model, "train": train, "test": test, "torch": torch}
-        room["LogisticRegression"] = LogisticRegression
+        model = model if case.lay is None else hf.AutoModel.from_pretrained(folder)
+        room = {"model": model, "train": train, "test": test, "torch": torch, "LogisticRegression": LogisticRegression}
         with redirect_stdout(StringIO()):
             exec(case.lines, room)
-        certified = room["found"]
-        lines, verdict = [(line.method, line.refusal) for line in certified.lines], certified.verdict
-        places = None if certified.parity is None else len(certified.parity.places)
-    has = tuple(method.partition(":")[0] for method, refusal in lines if refusal is None)
-    why = next((str(refusal) for method, refusal in lines if method.startswith("norms") and refusal), "")
-    return Got(verdict, places, has, why, time.process_time() - started)
+        document = room["found"].to_json()
+    seconds, lines = time.process_time() - started, document["lines"]
+    places = (document["forward_check"] or {}).get("places")
+    has = tuple(line["method"].partition(":")[0] for line in lines if line["refusal"] is None)
+    why = next((line["refusal"] for line in lines if line["method"].startswith("norms") and line["refusal"]), "")
+    return Got(document["verdict"], places and len(places), has, why, seconds)
 
 
 def row(name: str, got: Got) -> str:
