@@ -63,7 +63,7 @@ class _Search:
 
     def best_risk(self, bits: float) -> float:
         """About the bound of so many bits without errors."""
-        return float_risk(0, len(self.data), bits, self.share)
+        return -math.expm1((math.log(self.share) - bits * math.log(2)) / len(self.data))
 
     def risk(self, rounding: _Rounding, least: float) -> float:
         """About the bound, its errors counted on some examples; `least` where even no errors would not lower it."""
