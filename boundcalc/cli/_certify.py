@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PREDICTIONS = (".csv", ".parquet")
 _ALWAYS = ("model", "delta", "certificates", "form")
 _OF_TEST = ("against", "groups", "looks")
-_OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "fixed_gamma", "bits", "methods", "bounds")
+_OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "fixed_gamma", "bits", "methods")
 _METHODS = click.Choice(("norms", "held-out", "occam", "p2l", "rule"))
 
 
@@ -150,7 +150,6 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
             settings=assignments(options["settings"], "--set"),
             module=options["compare"],
             methods=options["methods"] or None,
-            bounds=options["bounds"] or ("best",),
             against=against,
             make=make,
             progress=lambda text: show(f"{text} ..."),

@@ -25,7 +25,7 @@ from boundcalc.checkpoints.families.read import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
 from boundcalc.checkpoints.traced import Call
 from boundcalc.engine.bound import BoundValue
-from boundcalc.engine.evaluate import compare
+from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab._given import GivenNetwork
 from boundcalc.lab._scores import (
     PREDICTIONS,
@@ -80,7 +80,6 @@ def certify(
     gamma: float | None = None,
     fixed_gamma: bool = False,
     bits: int | None = None,
-    bounds: Sequence[str] = ("best",),
     methods: Sequence[str] | None = None,
     reference: Any = None,
     make: Callable[[], Any] | None = None,
@@ -115,7 +114,6 @@ def certify(
         gamma: the margin; unset, the best on the grid, corrected for that choice.
         fixed_gamma: gamma was fixed before the data, so it is neither rounded nor corrected for.
         bits: of every stored weight, fixed before the data (G13).
-        bounds: the norm bounds to try.
         methods: norms, held-out, occam, rule, p2l; unset, all that the arguments allow.
         reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
         make: returns a fresh module: p2l trains one, and occam may encode the difference from one.
@@ -132,7 +130,7 @@ def certify(
         raise InvalidSetting("largest_weight is of a file of predictions with a column of weights: leave it out")
     if isinstance(model, type) or model is None:
         raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
-    if not isinstance(model, str | Path | Mapping) and not hasattr(model, "state_dict"):
+    if not isinstance(model, str | Path) and not hasattr(model, "state_dict"):
         if data is not None:
             raise InvalidSetting(
                 "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
@@ -167,14 +165,14 @@ def certify(
     say("margins")
     outputs, margins = _margins(outputs, examples)
     notes = _notes(outputs, training, tests, grouped=groups is not None)
-    setting, bound_values, lines = None, tuple[BoundValue, ...](), list[Line]()
+    setting, bounds, lines = None, tuple[BoundValue, ...](), list[Line]()
     certificates, scores = dict[str, PredictorCertificate](), dict[str, Score]()
     states: dict[str, Mapping[str, Any]] = {}
     for method in wanted:
         say(method)
         if method == "norms":
-            setting, bound_values, more = _norms(outputs, margins[0], delta, gamma, bounds, fixed_gamma=fixed_gamma)
-            lines += more
+            setting, bounds, line = _norms(outputs, margins[0], delta, gamma, fixed_gamma=fixed_gamma)
+            lines.append(line)
         elif tests is not None and method == "held-out":
             own = _judged(outputs, tests, margins[-1], groups)
             scores, more = score_lines(own, _other(against, tests), delta, looks)
@@ -197,7 +195,7 @@ def certify(
     errors = None if training is None else (count_wrong(margins[0].values, n), n)
     lines += refused
     return Certification(
-        outputs.where, tuple(lines), delta, setting, bound_values, certificates, scores, errors, notes, states, outputs
+        outputs.where, tuple(lines), delta, setting, bounds, certificates, scores, errors, notes, states, outputs
     )
 
 
@@ -256,25 +254,20 @@ def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None
 
 
 def _norms(
-    outputs: Outputs, margins: Margins, delta: float, gamma: float | None, bounds: Sequence[str], *, fixed_gamma: bool
-) -> tuple[Setting | None, tuple[BoundValue, ...], list[Line]]:
-    """The model's norms, with the margin and the training error of its examples, and the bounds that they give.
-
-    The margin is the one that is given, or the best.
-    """
+    outputs: Outputs, margins: Margins, delta: float, gamma: float | None, *, fixed_gamma: bool
+) -> tuple[Setting | None, tuple[BoundValue, ...], Line]:
+    """The model's norms with the training error at a margin, which is given or the best, and the bound they give."""
     if (audit := outputs.audit) is None:
-        return None, (), [Line("norms: best", refusal=f"not described: {outputs.why_not}")]
+        return None, (), Line("norms: best", refusal=f"not described: {outputs.why_not}")
     start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
     sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
-    setting, best = Setting(audit.architecture, audit.norms(), sample), None
-    if gamma is None:
-        try:
-            setting, best = best_margin(setting, margins)
-        except InvalidSetting as error:
-            return setting, (), [Line("norms: best", refusal=str(error))]
-    values = compare(setting, list(bounds)) if best is None or tuple(bounds) != ("best",) else (best,)
-    values = tuple(value.recording(audit.compared) for value in values)
-    return setting, values, [of_bound(value) for value in values]
+    setting = Setting(audit.architecture, audit.norms(), sample)
+    try:
+        setting, value = best_margin(setting, margins) if gamma is None else (setting, evaluate(setting, "best"))
+    except InvalidSetting as error:
+        return setting, (), Line("norms: best", refusal=str(error))
+    value = value.recording(audit.compared)
+    return setting, (value,), of_bound(value)
 
 
 def _judged(outputs: Outputs, tests: Sequences, margins: Margins, groups: Any = None) -> Judged:

@@ -37,12 +37,6 @@ class RanksInBatches(Plain):
         return out
 
 
-class NoisyInLargeBatches(Plain):
-    def forward(self, tokens: Any) -> Any:
-        out = self.logits(tokens)
-        return out + torch.rand(()) if len(out) > 8 else out
-
-
 class Counts(Plain):
     """Answers are negated after 60 sequences."""
 
@@ -81,7 +75,7 @@ def test_a_function_of_one_example_is_certified() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [RanksInBatches, NoisyInLargeBatches, Counts],
+    [RanksInBatches, Counts],
     ids=lambda kind: kind.__name__,
 )
 def test_what_depends_on_more_than_the_example_is_refused(kind: type[Any]) -> None:
@@ -95,12 +89,3 @@ def test_a_function_that_is_not_what_was_described_has_no_norm_bound(kind: type[
     assert found["held-out"].risk is not None
     assert found["norms: best"].refusal.startswith("not described")
     assert found.setting is None
-
-
-def test_inputs_stay_as_they_are() -> None:
-    from boundcalc.checkpoints.modules import as_arrays
-
-    for values in (np.arange(6).reshape(2, 3), np.ones((2, 3)), np.ones((2, 3), np.float32)):
-        before = values.copy()
-        as_arrays(values).mul_(7)
-        assert np.array_equal(values, before)
