@@ -226,13 +226,6 @@ STATEMENTS = [
         _READ,
     ),
     Mutation(
-        "K1 with a projection that Schatten sums are trusted to stop",
-        "statements/comparison/network.py",
-        "if not all(_given(budget) for budget in maps)",
-        "if not all(_given(budget) for budget in maps[:0])",
-        f"{_COMPARED} schatten",
-    ),
-    Mutation(
         "K1 with a quarter of the hull for half an oscillation",
         "statements/comparison/network.py",
         "ns.minimum(hull / 2, most)",
@@ -489,8 +482,8 @@ STATEMENTS = [
     Mutation(
         "A5 without sqrt k",
         "statements/targets.py",
-        "ns.sqrt(ns.number(size)) * fro",
-        "fro",
+        "columns = least(ns.sqrt(ns.number(k)) * fro, of",
+        "columns = least(fro, of",
         _NORMS,
     ),
 ]

@@ -58,12 +58,12 @@ def _tables(first: Beginning, read: Callable[[str, int | None], Floats]) -> dict
     for name, table in tables.items():
         looked = table @ queries.T
         room = up(gamma(terms + layer.d + _ROUNDINGS) * _frobenius(table) * size, 4)
-        sizes = {"fro": _frobenius(looked) + room, "schatten": (1.0, _nuclear(looked, room))}
+        sizes = {"fro": _frobenius(looked) + room, "nuclear": _nuclear(looked, room)}
         budgets[f"{name}_scores"] = Budget(sup=float(np.abs(looked).max()) + room, **sizes)  # type: ignore[arg-type]
         parts = np.einsum("td,hde->the", table, values)
         room = _rounded(layer.d, table, values)
         longest = root(total(np.square(parts).sum(-1).max(0))) * (1 + gamma(layer.out + _ROUNDINGS))
-        sizes = {"fro": _frobenius(parts) + room, "schatten": (1.0, _nuclear(parts.reshape(len(parts), -1), room))}
+        sizes = {"fro": _frobenius(parts) + room, "nuclear": _nuclear(parts.reshape(len(parts), -1), room)}
         budgets[f"{name}_values"] = Budget(heads=longest + room, **sizes)  # type: ignore[arg-type]
     output = read(first.output.kind, first.output.block)
     added, room = row, up(gamma(_ROUNDINGS) * _frobenius(row), 2)

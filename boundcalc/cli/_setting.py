@@ -206,13 +206,12 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
 
 
 def budgets_of(words: Sequence[str]) -> dict[str, Budget]:
-    """--norm KIND=NORM:VALUE,..., repeated; the Schatten sum of power P is Sp:P:SUM."""
+    """--norm KIND=NORM:VALUE,..., repeated."""
     budgets: dict[str, Budget] = {}
     for kind, text in pairs("--norm", words, "W_V=op:2.5,21:8").items():
         where = f"--norm {kind}"
-        limits = pairs(where, (part.strip().replace(":", "=", 1) for part in text.split(",")), "op:2.5 or Sp:0.5:12")
-        values = {name: [number(word) for word in limit.split(":")] for name, limit in limits.items()}
-        budgets[kind] = read(Budget, {name: v if name == "Sp" else v[0] for name, v in values.items()}, where)
+        limits = pairs(where, (part.strip().replace(":", "=", 1) for part in text.split(",")), "op:2.5")
+        budgets[kind] = read(Budget, {name: number(limit) for name, limit in limits.items()}, where)
     return budgets
 
 

@@ -160,7 +160,7 @@ def _largest_factor(shape: Shape, copies: int, budget: Budget) -> float:
     factors: list[float] = []
     if budget.row is not None:
         factors.append(budget.row / max(math.hypot(a, b), math.hypot(c, d)))
-    if any(getattr(budget, name) is not None for name in ("op", "fro", "two_one", "two_one_t", "one_one", "schatten")):
+    if any(getattr(budget, name) is not None for name in ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")):
         root = math.sqrt(copies)
         fro, columns = root * math.hypot(*shape), root * (math.hypot(a, c) + math.hypot(b, d))
         rows, ones, rank = math.hypot(a, b) + math.hypot(c, d), sum(map(abs, shape)), 1 if a * d == b * c else 2

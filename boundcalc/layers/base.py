@@ -25,7 +25,7 @@ TOKENS = 0
 
 Role = Literal["matrix", "factor", "vector", "factor vector", "gain", "table", "rows", "scores", "values"]
 
-_MATRIX = frozenset({"op", "fro", "two_one", "two_one_t", "one_one", "rank", "schatten"})
+_MATRIX = frozenset({"op", "fro", "two_one", "two_one_t", "one_one", "nuclear", "rank"})
 _LENGTH = frozenset({"op", "fro", "two_one"})
 _READ: dict[Role, frozenset[str]] = {
     "matrix": _MATRIX | {"distance"},
@@ -35,8 +35,8 @@ _READ: dict[Role, frozenset[str]] = {
     "gain": frozenset({"sup", "distance"}),
     "table": _MATRIX | {"row", "distance"},
     "rows": _LENGTH | {"row", "distance"},
-    "scores": frozenset({"sup", "fro", "schatten"}),
-    "values": frozenset({"heads", "fro", "schatten"}),
+    "scores": frozenset({"sup", "fro", "nuclear"}),
+    "values": frozenset({"heads", "fro", "nuclear"}),
 }
 """The limits of a budget that a bound can use, by what the weight is. "table": token rows, which may be covered as one
 matrix as well; "factor": one of two whose product is what is covered, not its difference from a reference; "scores" and

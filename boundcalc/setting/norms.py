@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Described, Length, Positive, check_fields, declare
 from boundcalc.layers.base import place_named as place_named
 
-SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "sup", "row", "heads")
+SIZES = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear", "sup", "row", "heads")
 """The limits of a budget that are norms of the matrix itself."""
 
 _ORDER = ("op", "fro", "two_one", "one_one")
@@ -35,8 +35,8 @@ class Budget:
         two_one: sum over columns (of x -> xW) of the column's l2 norm.
         two_one_t: the same for the transpose.
         one_one: sum of absolute entries.
+        nuclear: sum of the singular values.
         rank: rank.
-        schatten: (p, R): the p-th powers of the singular values sum to at most R.
         sup: largest absolute entry (gains).
         row: largest l2 norm of a row (tables).
         heads: root of the sum over heads of the square of the longest part of a row (tables of values that heads look
@@ -49,8 +49,8 @@ class Budget:
     two_one: Length | None = _limit("21")
     two_one_t: Length | None = _limit("21T")
     one_one: Length | None = _limit("11")
+    nuclear: Length | None = _limit("nuclear")
     rank: Count | None = _limit("rank")
-    schatten: tuple[float, float] | None = _limit("Sp")
     sup: Length | None = _limit("sup")
     row: Length | None = _limit("row")
     heads: Length | None = _limit("heads")
@@ -58,11 +58,6 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_fields(self, "norm ")
-        if self.schatten is not None:
-            p, total = self.schatten
-            if not 0 < p <= 2:
-                raise InvalidSetting(f"Schatten p must lie in (0, 2], got {p!r}")
-            validate.positive("Schatten sum", total, zero=True)
         limits = [(name, getattr(self, name)) for name in _ORDER if getattr(self, name) is not None]
         for (small, low), (large, high) in itertools.pairwise(limits):
             if (high < low) is True:  # of symbols it may not be known
@@ -71,25 +66,17 @@ class Budget:
                     f"but |W|_{_SYMBOL[small]} <= |W|_{_SYMBOL[large]} for every matrix"
                 )
 
-    def map(self, f: Callable[[float], float], sums: Callable[[float, float], float] | None = None) -> Budget:
-        """Every norm through f, of the distance too; a Schatten sum through sums(p, sum), or f; ranks are kept."""
+    def map(self, f: Callable[[float], float]) -> Budget:
+        """Every norm through f, of the distance too; ranks are kept."""
         values: dict[str, Any] = {name: f(value) for name in SIZES if (value := getattr(self, name)) is not None}
-        if self.schatten is not None:
-            p, total = self.schatten
-            values["schatten"] = (p, f(total) if sums is None else sums(p, total))
-        return replace(self, **values, distance=self.distance and self.distance.map(f, sums))
+        return replace(self, **values, distance=self.distance and self.distance.map(f))
 
     def join(self, other: Budget) -> Budget:
-        """The least budget that fits whatever fits either: what either leaves open is open.
-
-        So are Schatten sums of two powers.
-        """
+        """The least budget that fits whatever fits either: what either leaves open is open."""
         values: dict[str, Any] = {}
-        for name in (*SIZES, "rank", "schatten"):
+        for name in (*SIZES, "rank"):
             pair = getattr(self, name), getattr(other, name)
             values[name] = None if None in pair else max(pair)
-        if self.schatten is None or other.schatten is None or self.schatten[0] != other.schatten[0]:
-            values["schatten"] = None
         near = self.distance is not None and other.distance is not None and self.distance.join(other.distance)
         return Budget(**values, distance=near or None)
 
@@ -174,8 +161,5 @@ class Norms(Described):
 
     def scaled(self, factor: float) -> Norms:
         """Every budget times a factor (ranks kept), the knob too."""
-        scaled = {
-            key: budget.map(lambda x: x * factor, lambda p, total: total * factor**p)
-            for key, budget in self.budgets.items()
-        }
+        scaled = {key: budget.map(lambda x: x * factor) for key, budget in self.budgets.items()}
         return Norms(None if self.C is None else self.C * factor, scaled, self.measured, self.failure)

@@ -91,7 +91,7 @@ class _Merger:
         op = upper_float(size.op)
         fro = max(op, upper_float(size.fro))
         two_one, two_one_t, nuclear = (max(fro, upper_float(x)) for x in (size.two_one, size.two_one_t, size.nuclear))
-        budget = Budget(op, fro, two_one, two_one_t, rank=size.rank, schatten=(1.0, nuclear))
+        budget = Budget(op, fro, two_one, two_one_t, nuclear=nuclear, rank=size.rank)
         self.budgets[place_named(kind, block, head)] = budget
 
     def result(self, *layers: Layer) -> Setting:

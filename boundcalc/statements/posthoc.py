@@ -28,9 +28,6 @@ _GRID_RATIO = 2.0**0.125
 _TOP = 1e300
 _MOST_CANDIDATES = 10**6
 
-_SCHATTEN_POWERS = tuple(i / 10 for i in range(1, 21))
-"""The Schatten powers one may choose among after training."""
-
 
 def _finite(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _TOP:
@@ -136,30 +133,20 @@ def _round_up(setting: Setting, norms: Norms) -> Norms:
     for key, budget in norms.budgets.items():
         kind = place_of(key)[0]
         together.setdefault(key if kind in partly else kind, []).append(budget)
-    budgets = {key: reduce(_join, equals).map(_on_grid) for key, equals in together.items()}
+    budgets = {key: reduce(Budget.join, equals).map(_on_grid) for key, equals in together.items()}
     return Norms(None if norms.C is None else _on_grid(norms.C), budgets)
 
 
-def _join(a: Budget, b: Budget) -> Budget:
-    """The least budget of two tied matrices; refuses Schatten sums of two powers, which have none."""
-    for one, other in ((a, b), (a.distance or a, b.distance or b)):
-        if one.schatten is not None and other.schatten is not None and one.schatten[0] != other.schatten[0]:
-            raise InvalidSetting("matrices of one kind have Schatten sums of one power, where both are measured")
-    return a.join(b)
-
-
-def _limits(norms: Norms) -> dict[tuple[str, str, float | None], float]:
-    """Every limit that norms set, by place, field and Schatten power; the knob at "the knob"."""
-    knob = {} if norms.C is None else {("the knob", "C", None): norms.C}
+def _limits(norms: Norms) -> dict[tuple[str, str], float]:
+    """Every limit that norms set, by place and field; the knob at "the knob"."""
+    knob = {} if norms.C is None else {("the knob", "C"): norms.C}
     return knob | dict(entry for key, budget in norms.budgets.items() for entry in _limits_of(key, budget))
 
 
-def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str, float | None], float]]:
+def _limits_of(key: str, budget: Budget) -> Iterator[tuple[tuple[str, str], float]]:
     for name in (*SIZES, "rank"):
         if getattr(budget, name) is not None:
-            yield (key, name, None), getattr(budget, name)
-    if budget.schatten is not None:
-        yield (key, "schatten", budget.schatten[0]), budget.schatten[1]
+            yield (key, name), getattr(budget, name)
     if budget.distance is not None:
         yield from _limits_of(f"{key}.distance", budget.distance)
 
@@ -226,19 +213,14 @@ def _norms_cost(ns: NumberSystem, setting: Setting, measured: Norms) -> Number:
         raise CertificateError(f"norms that fail with chance {measured.failure:g} leave nothing of delta")
     cost = -ns.log(1 - ns.number(measured.failure) / ns.number(setting.sample.delta))
     for place in least.keys() | limits.keys():
-        key, name, power = place
-        where = f"{key}.{name}" + ("" if power is None else f" of power {power}")
+        where = ".".join(place)
         if place not in limits or place not in least:
             raise CertificateError(f"{where} has a budget and no measurement, or was measured and has no budget")
         if limits[place] < least[place]:
             raise CertificateError(f"{where} = {limits[place]} is below the measured {least[place]}")
-    for (key, name, power), value in limits.items():
+    for (key, name), value in limits.items():
         step = int(value) if name == "rank" else _grid_steps(value)
         if name != "rank" and _grid_value(step) != value:
             raise CertificateError(f"{key}.{name} = {value!r} is not on the grid that was fixed in advance")
-        if power not in (None, *_SCHATTEN_POWERS):
-            raise CertificateError(f"{key}: a Schatten power chosen after training is one of 0.1, 0.2, ..., 2")
         cost = cost + _steps_cost(ns, step)
-        if power is not None:
-            cost = cost + ns.log(ns.number(len(_SCHATTEN_POWERS)))
     return cost

@@ -34,47 +34,27 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     """A5: the least norms that follow from a budget for a d x k matrix; None when nothing follows.
 
     |W|_op <= |W|_F <= |W|_21 <= sqrt(k) |W|_F, |W|_F <= sqrt(rank) |W|_op, |W|_21 <= |W|_11 <= sqrt(d) |W|_21,
-    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21; the nuclear norm is at most |W|_21 (columns have rank one),
-    sqrt(rank) |W|_F, rank |W|_op, and what sum sigma^p leaves it.
+    |W|_F^2 <= max_j |w_j| sum_j |w_j| <= |W|_op |W|_21; the nuclear norm is at least |W|_F, with |W|_F^2 at most it
+    times |W|_op, and at most |W|_21 (columns have rank one), sqrt(rank) |W|_F and rank |W|_op.
     """
     limit = fewest([x for x in (d, k, rank, budget.rank) if x is not None]) or 1
-    norms = {
-        name: ns.number(value or LEAST_BUDGET)
-        for name in ("op", "fro", "two_one", "two_one_t", "one_one")
-        if (value := getattr(budget, name)) is not None
-    }
-    power = total = None
-    if budget.schatten is not None:
-        power, total = ns.number(budget.schatten[0]), ns.number(budget.schatten[1] or LEAST_BUDGET)
-        from_spectrum = total ** (1 / power)
-        norms["op"] = ns.minimum(norms["op"], from_spectrum) if "op" in norms else from_spectrum
+    names = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
+    limits = {name: value for name in names if (value := getattr(budget, name)) is not None}
+    norms = {name: ns.number(value or LEAST_BUDGET) for name, value in limits.items()}
     if not norms:
         return None
-    fronts = [norms[name] for name in ("fro", "two_one", "two_one_t", "one_one") if name in norms]
-    op = reduce(ns.minimum, [*fronts, *([norms["op"]] if "op" in norms else [])])
-    fro = reduce(ns.minimum, [*fronts, ns.sqrt(ns.number(limit)) * op])
-    if power is not None:
-        fro = ns.minimum(fro, ns.sqrt(op ** (2 - power) * total))
-    one_one = [norms["one_one"]] if "one_one" in norms else []
-    products = [ns.sqrt(op * norms[name]) for name in ("two_one", "two_one_t", "one_one") if name in norms]
-    fro = reduce(ns.minimum, products, fro)
-    columns, rows = (
-        reduce(ns.minimum, [*one_one, *([norms[name]] if name in norms else [])], ns.sqrt(ns.number(size)) * fro)
-        for name, size in (("two_one", k), ("two_one_t", d))
-    )
-    entries = ns.minimum(ns.sqrt(ns.number(d)) * columns, ns.sqrt(ns.number(k)) * rows, *one_one)
-    nuclear = ns.minimum(columns, rows, ns.sqrt(ns.number(limit)) * fro, limit * op)
-    if budget.schatten is not None and total is not None and isinstance(budget.schatten[0], int | float):
-        nuclear = ns.minimum(nuclear, nuclear_of(ns, budget.schatten[0], total, op, limit))
+    root = ns.sqrt(ns.number(limit))
+
+    def least(*sizes: Number, of: tuple[str, ...] = ()) -> Number:
+        return reduce(ns.minimum, [*sizes, *(norms[name] for name in of if name in norms)])
+
+    op = least(of=names)
+    fro = least(root * op, *(ns.sqrt(op * norms[name]) for name in names[2:] if name in norms), of=names[1:])
+    columns = least(ns.sqrt(ns.number(k)) * fro, of=("two_one", "one_one"))
+    rows = least(ns.sqrt(ns.number(d)) * fro, of=("two_one_t", "one_one"))
+    entries = least(ns.sqrt(ns.number(d)) * columns, ns.sqrt(ns.number(k)) * rows, of=("one_one",))
+    nuclear = least(columns, rows, root * fro, limit * op, of=("nuclear",))
     return MatrixNorms(op, fro, columns, rows, entries, nuclear, limit)
-
-
-def nuclear_of(ns: NumberSystem, p: float, total: Number, op: Number, rank: int) -> Number:
-    """The sum of sigma from sum sigma^p = total: by sigma <= op for p <= 1, by the power mean for p >= 1."""
-    power = ns.number(p)
-    if p <= 1:
-        return op ** (1 - power) * total
-    return ns.number(rank) ** (1 - 1 / power) * total ** (1 / power)
 
 
 def product(ns: NumberSystem, left: MatrixNorms, right: MatrixNorms) -> MatrixNorms:

@@ -10,7 +10,7 @@ from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.products import is_product
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, fewest, matrix_norms, nuclear_of
+from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, fewest, matrix_norms
 
 
 class Matrix(NamedTuple):
@@ -141,8 +141,7 @@ class Weights:
             whole = ns.minimum(whole, ns.number(fro or LEAST_BUDGET))
         rank = min(d, k)
         nuclear = ns.sqrt(ns.number(rank)) * whole
-        if budget.schatten is not None:
-            p, total = budget.schatten
-            nuclear = ns.minimum(nuclear, nuclear_of(ns, p, ns.number(total or LEAST_BUDGET), whole, rank))
+        if budget.nuclear is not None:
+            nuclear = ns.minimum(nuclear, ns.number(budget.nuclear or LEAST_BUDGET))
         columns, rows = (ns.sqrt(ns.number(side)) * whole for side in (k, d))
         return most, MatrixNorms(whole, whole, columns, rows, ns.sqrt(ns.number(d)) * columns, nuclear, rank)

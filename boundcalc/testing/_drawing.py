@@ -29,6 +29,7 @@ _NORMS: dict[str, Callable[[Array], float]] = {
     "two_one": lambda w: float(np.linalg.norm(w, axis=0).sum()),
     "two_one_t": lambda w: float(np.linalg.norm(w, axis=1).sum()),
     "one_one": lambda w: float(np.abs(w).sum()),
+    "nuclear": lambda w: float(np.linalg.svd(w, compute_uv=False).sum()),
     "sup": lambda w: float(np.abs(w).max(initial=0)),
     "row": lambda w: float(np.linalg.norm(w, axis=1).max(initial=0)),
     "heads": lambda w: float(
@@ -51,11 +52,6 @@ def used(w: Array, budget: Budget) -> float:
         limit, size = getattr(budget, name), 0.0
         if limit is not None and (size := norm_of(name, w)) > 0:
             parts.append(size / limit if limit else math.inf)
-    if budget.schatten is not None and w.any():
-        p, total = budget.schatten
-        values = np.linalg.svd(np.atleast_2d(w), compute_uv=False)
-        size = float((values[values > 1e-12 * values[0]] ** p).sum())  # a zero that is rounded has large small powers
-        parts.append((size / total) ** (1 / p) if total else math.inf)
     return max(parts)
 
 

@@ -30,7 +30,7 @@ def examples(lemma: CoverLemma, number: int = 300) -> Iterator[LemmaExample]:
         budget = Budget(
             op=1.0,
             two_one=rng.choice((None, 1.0, 2.0)),
-            schatten=rng.choice((None, (0.5, 1.2), (2.0, 3.0))),
+            nuclear=rng.choice((None, 1.2, 3.0)),
             rank=rng.choice((None, 1, 3)),
         )
         norms = matrix_norms(FLOAT, budget, 1 if kind in ("vector", "gain") else d, k)

@@ -41,7 +41,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
         "21T": sum(np.linalg.norm(W[i]) for i in range(5)),
         "11": np.abs(W).sum(),
         "rank": 3,
-        "Sp": (singular**0.5).sum(),
+        "nuclear": singular.sum(),
         "sup": np.abs(g).max(),
         "row": max(np.linalg.norm(row) for row in table),
         "heads": math.hypot(*(max(np.linalg.norm(values[n, h]) for n in range(3)) for h in range(2))),
@@ -52,7 +52,7 @@ def test_what_torch_computes_is_what_is_meant() -> None:
         def __init__(self, weight: object) -> None:
             self.weight = weight
 
-    names = {"torch": torch, "w": torch.tensor(weight), "g": torch.tensor(g), "v": torch.tensor(values), "p": 0.5}
+    names = {"torch": torch, "w": torch.tensor(weight), "g": torch.tensor(g), "v": torch.tensor(values)}
     names["embedding"] = Embedding(torch.tensor(table))
     for name, code in words.items():
         found = eval(code, {}, names)
@@ -60,5 +60,5 @@ def test_what_torch_computes_is_what_is_meant() -> None:
 
 
 def test_every_norm_can_be_typed() -> None:
-    typed = "W=op:1,F:1,21:2,21T:2,11:3,rank:2,Sp:0.5:4,sup:1,row:1"
-    assert budgets_of([typed])["W"] == Budget(1.0, 1.0, 2.0, 2.0, 3.0, 2, (0.5, 4.0), 1.0, 1.0)
+    typed = "W=op:1,F:1,21:2,21T:2,11:3,nuclear:4,rank:2,sup:1,row:1"
+    assert budgets_of([typed])["W"] == Budget(1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 2, 1.0, 1.0)

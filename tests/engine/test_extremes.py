@@ -108,10 +108,10 @@ def test_published_bounds_exist_for_small_weights() -> None:
     [
         Budget(op=0.0),
         Budget(op=1.0, rank=0),
-        Budget(op=1.0, schatten=(0.5, 0.0)),
+        Budget(op=1.0, nuclear=0.0),
         Budget(op=1.0, distance=Budget(op=0.0)),
-        Budget(schatten=(1.0, 2.0)),
-        Budget(op=0.5, schatten=(0.1, 30.0)),
+        Budget(nuclear=2.0),
+        Budget(op=0.5, nuclear=30.0),
     ],
 )
 def test_budgets_of_nothing_and_of_spectra(budget: Budget) -> None:
@@ -122,5 +122,5 @@ def test_budgets_of_nothing_and_of_spectra(budget: Budget) -> None:
             if value.refusal is not None:
                 continue  # theorem K asks for a spectral norm
             assert math.isfinite(value.log10)
-            if budget.schatten is None:
+            if budget.nuclear is None:
                 assert value.log10 <= other.log10 + 0.05

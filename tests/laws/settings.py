@@ -119,7 +119,7 @@ def budget(rng: random.Random) -> Budget:
     if rng.random() < 0.2:
         values["rank"] = rng.choice((0, 1, 2))
     if rng.random() < 0.2:
-        values["schatten"] = (rng.choice((0.5, 1.0, 2.0)), rng.choice((0.5, 2.0)))
+        values["nuclear"] = rng.choice((0.5, 1.0, 2.0)) * rng.choice((0.5, 2.0))
     if rng.random() < 0.2:
         values["distance"] = Budget(op=rng.choice((0.0, 0.1, 0.5)))
     return Budget(**values)

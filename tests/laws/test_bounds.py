@@ -84,7 +84,7 @@ def tightened(size: float) -> Iterator[tuple[str, Budget, Budget]]:
         yield name, full, replace(full, **{name: limit * size})
     plain = Budget(op=size, sup=size, row=size)
     yield "rank", replace(plain, rank=2), replace(plain, rank=1)
-    yield "schatten", replace(plain, schatten=(1.0, 2 * size)), replace(plain, schatten=(1.0, 1.6 * size))
+    yield "nuclear", replace(plain, nuclear=2 * size), replace(plain, nuclear=1.6 * size)
     yield "distance", replace(plain, distance=plain), replace(plain, distance=replace(plain, op=0.5 * size))
 
 

@@ -82,13 +82,13 @@ def test_a_map_that_is_another_at_every_row_is_seen(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("weight", "budget"),
     [
-        (Weight("W", "matrix", (4, 3)), Budget(op=1.5, two_one=1.7, rank=2, schatten=(1.0, 2.0))),
+        (Weight("W", "matrix", (4, 3)), Budget(op=1.5, two_one=1.7, rank=2, nuclear=2.0)),
         (Weight("W", "matrix", (4, 3)), Budget(op=0.0)),
         (Weight("b", "vector", (4,)), Budget(op=0.3)),
         (Weight("g", "gain", (4,)), Budget(sup=0.3)),
         (Weight("t", "table", (5, 3)), Budget(row=0.3, fro=0.5)),
         (Weight("p", "rows", (5, 3)), Budget(row=0.3)),
-        (Weight("s", "scores", (5, 3)), Budget(sup=0.3, fro=0.9, schatten=(1.0, 1.0))),
+        (Weight("s", "scores", (5, 3)), Budget(sup=0.3, fro=0.9, nuclear=1.0)),
         (Weight("v", "values", (5, 4)), Budget(heads=0.3)),
     ],
     ids=lambda each: each.role if isinstance(each, Weight) else "",

@@ -42,7 +42,7 @@ WORDS: Mapping[str, Norm] = {
     "two_one": lambda w: float(np.sqrt((w**2).sum(axis=0)).sum()) if w.ndim > 1 else float(np.linalg.norm(w)),
     "two_one_t": lambda w: float(np.sqrt((w**2).sum(axis=1)).sum()),
     "one_one": lambda w: float(np.abs(w).sum()),
-    "schatten": lambda w: float(np.linalg.svd(w, compute_uv=False).sum()),
+    "nuclear": lambda w: float(np.linalg.svd(w, compute_uv=False).sum()),
     "sup": lambda w: float(np.abs(w).max()),
     "row": lambda w: float(np.sqrt((w**2).sum(axis=1)).max()),
     "heads": longest_parts,
@@ -75,7 +75,7 @@ def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 
 def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rng: np.random.Generator) -> float:
     """The longest row met, over the radius that the walk claims, where one norm of one weight is 1."""
-    budget = Budget(**{limit: (1.0, 1.0) if limit == "schatten" else 1.0})  # type: ignore[arg-type]
+    budget = Budget(**{limit: 1.0})  # type: ignore[arg-type]
     scores = {f"{side}_scores": Budget(sup=30.0) for side in ("token", "position")}
     norms = Norms(C=1.5, budgets={**scores, weight.kind: budget})
     try:

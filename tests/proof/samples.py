@@ -103,7 +103,7 @@ SETTINGS = {
     "measured": Setting.of(
         **SMALL,
         norms=Norms(
-            budgets={kind: Budget(op=0.9, two_one=1.7, schatten=(0.5, 1.1)) for kind in ("W_QK", "W_V", "W_1")}
+            budgets={kind: Budget(op=0.9, two_one=1.7, nuclear=1.1) for kind in ("W_QK", "W_V", "W_1")}
             | {"readout": Budget(op=1.0)},
             measured=True,
         ),

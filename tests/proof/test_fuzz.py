@@ -24,7 +24,21 @@ JUNK: tuple[Any, ...] = (
     *(10**19, 10**400, -(10**400), "", "zero", "T1", "T5", "T10", "Tpub", "W_V[0]", "softmax", "x\ny", "x" * 1000),
     *([], {}, [[]], [None], [1, 2], {"a": 1}, {"lemma": "zero"}, {"op": 1.0}),
 )
-NEW_KEYS = ("extra", "W_V[1]", "rank", "Sp", "F", "block", "layers", "measured", "eps", "depth", "mu", "alpha", "nats")
+NEW_KEYS = (
+    "extra",
+    "W_V[1]",
+    "rank",
+    "nuclear",
+    "F",
+    "block",
+    "layers",
+    "measured",
+    "eps",
+    "depth",
+    "mu",
+    "alpha",
+    "nats",
+)
 
 
 def near(value: Any) -> list[Any]:

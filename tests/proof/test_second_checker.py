@@ -37,7 +37,7 @@ def certificates(seed: int, number: int) -> Iterator[Certificate]:
     near = Setting.of(d=6, n_train=10**6, margin=0.01)  # some network reaches it, so that the risk bounds speak
     for setting in (near, near.but(train_error=0.03), near.but(train_error=0.03, bits=5), Setting.of(n_train=10**6)):
         yield from found_by(setting, POLICIES["best"])
-    spectral = Budget(op=1.0, two_one=1.5, schatten=(0.5, 1.2))
+    spectral = Budget(op=1.0, two_one=1.5, nuclear=1.2)
     for lemma in ("T5", "T13", "T14"):  # each on its own, as the best policy seldom prefers them
         narrow = Policy(lemma, "one lemma", frozenset({lemma, "T3"}) if lemma == "T5" else frozenset({lemma}))
         norms = Norms(budgets=dict.fromkeys(("W_QK", "W_V", "W_1", "readout"), spectral))

@@ -191,8 +191,6 @@ def test_the_record_is_paid_for() -> None:
     ("changes", "why"),
     [
         ({(*SETTING, "measured"): True, ("looked_at",): None}, "proxy"),
-        ({(*SETTING, "budgets", "W_V", "Sp"): [0.51, _grid_value(40)], (*RECORD, "budgets", "W_V", "Sp"): [0.51, 1.0]},
-         "power"),
         # a part may not have less than the complete matrix was measured to have
         ({(*SETTING, "budgets", "W_V[0]"): SMALL, ("setting", "architecture", "depth"): 2}, "no measurement"),
         ({(*SETTING, "budgets", "W_V[0,1]"): SMALL, ("setting", "architecture", "depth"): 2}, "no measurement"),
@@ -201,7 +199,7 @@ def test_the_record_is_paid_for() -> None:
         ({(*RECORD, "budgets", "readout"): GONE}, "readout"),
         ({(*RECORD, "budgets", "W_9"): {"op": 1.0}}, "W_9"),
         # it would cost less, and which norms are paid for may not depend on their values
-        *(({(*SETTING, "budgets", "W_V", norm): GONE}, "W_V") for norm in ("op", "21", "Sp")),
+        *(({(*SETTING, "budgets", "W_V", norm): GONE}, "W_V") for norm in ("op", "21", "nuclear")),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )  # fmt: skip
@@ -216,20 +214,15 @@ def test_records_and_budgets_that_do_not_belong_together_are_refused(changes: di
 def test_budgets_are_on_the_grid_above_what_was_measured() -> None:
     data = measured()
     for key, budget in data["setting"]["norms"]["budgets"].items():
-        for name, limit in budget.items():
-            power, value = limit if name == "Sp" else (None, limit)
+        for name, value in budget.items():
 
-            def scaled(part: Place, factor: float, power: Any = power, value: float = value) -> Json:
-                less = value * factor if power is None else [power, value * factor]
-                return put(data, (*part, "budgets", key, name), less)  # noqa: B023
+            def scaled(part: Place, factor: float, value: float = value) -> Json:
+                return put(data, (*part, "budgets", key, name), value * factor)  # noqa: B023
 
             assert "measured" in str(refusal(scaled(RECORD, 1.001)))
             assert "grid" in str(refusal(scaled(SETTING, 1.0001)))
-            if power is None:
-                least = value <= _grid_value(0)
-                assert refusal(scaled(SETTING, _grid_value(-1) / value if least else 2**-0.125)) is not None
-            else:
-                assert "measured" in str(refusal(put(data, (*RECORD, "budgets", key, name), [power / 2, value])))
+            least = value <= _grid_value(0)
+            assert refusal(scaled(SETTING, _grid_value(-1) / value if least else 2**-0.125)) is not None
 
 
 @pytest.mark.parametrize("heads", [[0], [1], [0, 1]])

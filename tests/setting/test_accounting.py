@@ -105,7 +105,7 @@ def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ..
         ("W_1", Budget(op=1.0, row=1.0), "nothing reads 'row' of W_1"),
         ("b_1", Budget(op=1.0, rank=1), "nothing reads 'rank' of b_1"),
         ("norm_ffn.gain", Budget(op=1.0, sup=1.0), "nothing reads 'op' of norm_ffn.gain"),
-        ("positions", Budget(row=1.0, schatten=(1.0, 1.0)), "nothing reads 'Sp' of positions"),
+        ("positions", Budget(row=1.0, nuclear=1.0), "nothing reads 'nuclear' of positions"),
         ("W_Q", Budget(op=1.0, distance=Budget(op=1.0)), "nothing reads 'distance' of W_Q"),
         ("W_V", Budget(op=1.0, distance=Budget(op=1.0, row=1.0)), "distance: nothing reads 'row'"),
         ("W_V", Budget(op=1.0, distance=Budget(op=1.0, distance=Budget(op=1.0))), "distance: nothing reads 'distance'"),
@@ -177,7 +177,7 @@ def unmoved(number: int) -> list[str]:
         for key, budget in setting.norms.budgets.items():
             if max(budget.op or 0.0, budget.sup or 0.0, budget.row or 0.0) == 0 or budget.rank == 0:
                 continue
-            grown = budget.map(lambda x: 1e6 * x, lambda p, total: (1e6) ** p * total)
+            grown = budget.map(lambda x: 1e6 * x)
             given = replace(setting.norms, budgets={**setting.norms.budgets, key: grown})
             if not weight(setting.but(norms=given)) > weight(setting) + 1e-9:
                 found.append(f"{key}: {json.dumps(setting.to_json())}")

@@ -134,11 +134,7 @@ def test_normalisers(values: dict[str, Any]) -> None:
         {"sup": "1"},
         {"rank": 1.5},
         {"rank": -1},
-        {"schatten": (0.0, 1.0)},
-        {"schatten": (2.5, 1.0)},
-        {"schatten": (1.0, -1.0)},
-        {"schatten": (1.0,)},
-        {"schatten": 1.0},
+        {"nuclear": -1.0},
     ],
 )
 def test_budgets_that_contradict_themselves(values: dict[str, Any]) -> None:

@@ -128,18 +128,18 @@ def test_what_it_is_not_about_is_refused() -> None:
         assert refusal(Setting.of(style=style, C=1.0)) is not None
 
 
-def test_a_schatten_sum_alone_bounds_no_projection() -> None:
-    """|W_V| may be 100 at rows of length 0.3: the projection acts, whatever roots would say; at depth 2 it must not."""
+def test_a_nuclear_norm_says_whether_projections_act() -> None:
+    """|W_V| may be 100 at rows of length 0.3, where the projection acts; at depth 2 it must not."""
     for kind in ("W_V", "W_1"):
         other = {"W_V": "W_1", "W_1": "W_V"}[kind]
-        budgets = {kind: Budget(schatten=(2.0, 1e4)), other: Budget(op=0.5, two_one=0.5)}
+        budgets = {kind: Budget(nuclear=100.0), other: Budget(op=0.5, two_one=0.5)}
         about = replace(setting(input_radius=0.3, depth=2), norms=Norms(C=1.0, budgets=budgets))
-        assert "besides Sp" in (refusal(about) or "")
-        fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(op=0.5, schatten=(2.0, 1e4))}))
+        assert "no projection acts" in (refusal(about) or "")
+        fixed = replace(about, norms=Norms(C=1.0, budgets={**budgets, kind: Budget(nuclear=0.5)}))
         (honest,) = (each for each in certificates(fixed) if each.strategy == "comparison-closed")
         data = json.loads(json.dumps(check(honest).certificate.to_json()))
         derive(data, claims=True)
-        data["setting"]["norms"]["budgets"][kind] = {"Sp": [2.0, 1e4]}
+        data["setting"]["norms"]["budgets"][kind] = {"nuclear": 100.0}
         with pytest.raises(Exception, match="projection may act"):
             derive(data, claims=True)
 

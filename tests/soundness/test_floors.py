@@ -72,7 +72,7 @@ CASES = {
                 budgets={
                     "embedding": Budget(row=0.2, fro=3.0),
                     "W_V[0,0]": Budget(op=0.9, one_one=2.0),
-                    "W_V[1]": Budget(schatten=(1.0, 0.5)),
+                    "W_V[1]": Budget(nuclear=0.5),
                     "W_O": Budget(fro=1.1),
                     "W_O[2]": Budget(op=1.0, rank=0),
                     "norm_ffn.gain[2]": Budget(sup=0.3),

@@ -147,7 +147,7 @@ def undershoots(factor: float) -> list[str]:
     """Where a claimed divergence (times a factor) is below what is drawn, over weights that touch their budget."""
     found: list[str] = []
     rng = np.random.default_rng(5)
-    limits = {"V2": Budget(two_one=1.0), "V3": Budget(schatten=(1.0, 1.0))}
+    limits = {"V2": Budget(two_one=1.0), "V3": Budget(nuclear=1.0)}
     for law, limit in limits.items():
         for d, k in ((3, 2), (2, 2)) if law == "V3" else ((3, 2), (2, 5)):
             for sigma in (0.02, 0.3):

@@ -17,8 +17,6 @@ _MOST_CELLS = 40_000
 _SMALLEST = 2.0**-24
 _LARGEST_SCORE = 2
 _LARGEST_RANGE = 100
-_UNKNOWN = Fraction(10) ** 600
-"""In place of a norm that is not said: a projection may act."""
 _LOWEST_QUARTER = num("1.2711")
 _ORDERS = range(4, 61)
 
@@ -102,10 +100,9 @@ def _norms(setting: Setting, about: Record) -> tuple[list[Block], Real, bool]:
 
 
 def _spectral(budget: Budget) -> Fraction:
-    """The spectral norm of a budget, exactly; a Schatten sum has none without roots: it stops no projection here."""
-    limits = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    exact = [Fraction(limit) for limit in limits if limit is not None]
-    return min(exact, default=_UNKNOWN)
+    """The spectral norm of a budget, exactly."""
+    limits = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one, budget.nuclear)
+    return min(Fraction(limit) for limit in limits if limit is not None)
 
 
 # -- constants

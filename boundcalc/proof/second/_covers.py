@@ -18,30 +18,19 @@ class Sizes(namedtuple("_NORMS", "d k op fro two_one two_one_t one_one nuclear r
     def of(cls, budget: Budget, d: int, k: int, rank: int | None = None) -> "Sizes":
         """A5, by going through its inequalities until nothing changes."""
         r = min(x for x in (d, k, rank, budget.rank) if x is not None) or 1
-        names = ("op", "fro", "two_one", "two_one_t", "one_one")
-        o, f, c, t, e = (MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names)
-        p, total = (None, None) if budget.schatten is None else (num(x or LEAST) for x in budget.schatten)
-        o = o if p is None else min(o, total ** (1 / p))
+        names = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
+        o, f, c, t, e, n = (MP.inf if (x := getattr(budget, name)) is None else num(x or LEAST) for name in names)
         for _ in range(20):
-            before = (o, f, c, t, e)
+            before = (o, f, c, t, e, n)
             o = min(o, f)
-            f = min(f, c, t, MP.sqrt(r) * o, MP.sqrt(o * c), MP.sqrt(o * t))
-            f = f if p is None else min(f, MP.sqrt(o ** (2 - p) * total))
+            f = min(f, c, t, n, MP.sqrt(r) * o, MP.sqrt(o * c), MP.sqrt(o * t), MP.sqrt(o * n))
             c, t = min(c, e, MP.sqrt(k) * f), min(t, e, MP.sqrt(d) * f)
             e = min(e, MP.sqrt(d) * c, MP.sqrt(k) * t)
-            if before == (o, f, c, t, e):
+            n = min(n, c, t, MP.sqrt(r) * f, r * o)
+            if before == (o, f, c, t, e, n):
                 break
         demand(o < MP.inf, "a budget sets no norm")
-        nuclear = min(c, t, MP.sqrt(r) * f, r * o, nuclear_of(budget, o, r))
-        return cls(d, k, o, f, c, t, e, nuclear, r)
-
-
-def nuclear_of(budget: Budget, op: Real, rank: int) -> Real:
-    """What a Schatten sum says of the nuclear norm of a matrix."""
-    if budget.schatten is None:
-        return MP.inf
-    p, total = num(budget.schatten[0]), num(budget.schatten[1] or LEAST)
-    return op ** (1 - p) * total if p <= 1 else (rank ** (p - 1) * total) ** (1 / p)
+        return cls(d, k, o, f, c, t, e, n, r)
 
 
 class View(namedtuple("_VIEW", "kind radius points sizes cap extra most", defaults=[None] * 3)):

@@ -94,9 +94,8 @@ class _Class:
         ]
         if budget.rank is not None and budget.rank < rank:
             return num(0)
-        if budget.schatten is not None:
-            p, total = map(num, budget.schatten)
-            factors.append((total / num(rank) ** (1 - p / 2)) ** (1 / p) / fro)
+        if budget.nuclear is not None:
+            factors.append(num(budget.nuclear) / (MP.sqrt(rank) * fro))
         return min(factors)
 
     def scores(self, k: int, n: int, rows: int | None = None) -> Real:

@@ -50,7 +50,7 @@ def _rounded(a: Sizes) -> Budget:
     op = grown(a.op)
     fro = max(op, grown(a.fro))
     sides = (max(fro, grown(size)) for size in (a.two_one, a.two_one_t))
-    return Budget(op, fro, *sides, rank=a.rank, schatten=(1.0, max(fro, grown(a.nuclear))))
+    return Budget(op, fro, *sides, nuclear=max(fro, grown(a.nuclear)), rank=a.rank)
 
 
 class _Made:

@@ -7,8 +7,6 @@ from ._certificate import Certificate
 from ._numbers import MP, Real, demand, num
 from ._setting import Budget, Norms, Setting, kind_and_block, placed, trained
 
-_POWERS = [i / 10 for i in range(1, 21)]
-"""Schatten powers one may choose among."""
 _WAYS = 3
 """Bounds of the risk that a training error may choose among: of the gap, G3, G11."""
 
@@ -62,13 +60,9 @@ def _budget_price(where: str, budget: Budget, measured: Sequence[Budget]) -> Rea
     """The price of one budget: every limit that all have which it stands for, at least as large as any."""
     common = frozenset.intersection(*(other.limits for other in measured))
     demand(budget.limits == common, f"the limits of {where} are not those measured")
-    total = num(0) if "schatten" not in common else MP.log(len(_POWERS))
-    powers = {other.schatten[0] for other in (budget, *measured)} if "schatten" in common else set[float]()
-    demand(len(powers) < 2 and powers <= {*_POWERS}, f"{where} has another Schatten power")
+    total = num(0)
     for name in budget.limits - {"distance"}:
         mine, *theirs = (getattr(other, name) for other in (budget, *measured))
-        if name == "schatten":
-            mine, theirs = mine[1], [other[1] for other in theirs]
         demand(mine >= max(theirs), f"{where}.{name} is below what was measured")
         total += MP.log((mine + 1) * (mine + 2)) if name == "rank" else _steps_price(mine)
     if budget.distance is not None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._attention import attention
-from ._covers import LEAST, Sizes, View, nuclear_of
+from ._covers import LEAST, Sizes, View
 from ._covers import single as one
 from ._layers import Layer, rows_read
 from ._numbers import MP, Real, demand, num
@@ -110,7 +110,8 @@ def lookup(walk: Walk, layer: Layer, _: int) -> None:
         whole = MP.sqrt(d * k if name == "sup" else d) * most
         whole = whole if budget.fro is None else min(whole, num(budget.fro or LEAST))
         low = min(d, k)
-        nuclear = min(MP.sqrt(low) * whole, nuclear_of(budget, whole, low))
+        most_nuclear = MP.inf if budget.nuclear is None else num(budget.nuclear or LEAST)
+        nuclear = min(MP.sqrt(low) * whole, most_nuclear)
         columns, rows = MP.sqrt(k) * whole, MP.sqrt(d) * whole
         return most, Sizes(d, k, whole, whole, columns, rows, MP.sqrt(d) * columns, nuclear, low)
 

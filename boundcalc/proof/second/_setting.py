@@ -11,16 +11,16 @@ from ._numbers import demand
 from ._strict import KINDS, Record, read, value
 
 _NAMES = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "sup": "sup", "row": "row"}
-_NAMES |= {"heads": "heads"}
-_MATRIX = "op fro two_one two_one_t one_one rank schatten"
+_NAMES |= {"heads": "heads", "nuclear": "nuclear"}
+_MATRIX = "op fro two_one two_one_t one_one nuclear rank"
 _READ = {"matrix": f"{_MATRIX} distance", "factor": _MATRIX, "table": f"{_MATRIX} row distance"}
 _READ |= {"vector": "op fro two_one distance", "factor vector": "op fro two_one", "rows": "op fro two_one row distance"}
-_READ |= {"gain": "sup distance", "scores": "sup fro schatten", "values": "heads fro schatten"}
+_READ |= {"gain": "sup distance", "scores": "sup fro nuclear", "values": "heads fro nuclear"}
 """The limits that a bound can use, by what a weight is."""
 
 
 class Budget(
-    namedtuple("_", "op fro two_one two_one_t one_one rank schatten sup row heads distance", defaults=[None] * 11)
+    namedtuple("_", "op fro two_one two_one_t one_one nuclear rank sup row heads distance", defaults=[None] * 11)
 ):
     """Limits on the norms of one matrix or vector; None where none is set. `distance`: those from a reference."""
 
@@ -31,11 +31,9 @@ class Budget(
 
 
 def _budget(where: str, data: Any) -> Budget:
-    line = " ".join(f"{name}:length" for name in _NAMES) + " rank:index Sp:length* distance:budget"
+    line = " ".join(f"{name}:length" for name in _NAMES) + " rank:index distance:budget"
     fields = vars(read("", where, data, line))
-    p, *_ = power = fields.get("Sp", (1, 0))
-    demand(len(power) == 2 and 0 < p <= 2, f"{where}: Sp is a power of at most 2 and a sum")
-    budget = Budget(**{_NAMES.get(name, "schatten" if name == "Sp" else name): size for name, size in fields.items()})
+    budget = Budget(**{str(_NAMES.get(name, name)): size for name, size in fields.items()})
     sizes = [x for x in (budget.op, budget.fro, budget.two_one, budget.one_one) if x is not None]
     demand(all(low <= high for low, high in pairwise(sizes)), f"{where}: norms contradict each other")
     return budget

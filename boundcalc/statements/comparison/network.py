@@ -77,8 +77,6 @@ def sizes_of(ns: NumberSystem, network: Network, *, columns: bool) -> list[Sizes
 
 _LARGEST_RANGE = 100
 """Half the range of scores."""
-_LEAST_SUM = 1e-100
-"""Schatten sums below this give norms beyond floats."""
 
 
 def of_plain_heads(setting: Setting) -> Iterator[tuple[bool, str]]:
@@ -96,10 +94,8 @@ def of_plain_heads(setting: Setting) -> Iterator[tuple[bool, str]]:
 
 def refusal(setting: Setting) -> str | None:
     """Why theorem K is not about a setting, or None."""
-    a, schatten = setting.architecture, [budget.schatten for budget in setting.norms.budgets.values()]
-    finite = all(sums is None or sums[1] > _LEAST_SUM for sums in schatten)
-    wanted = (*of_plain_heads(setting), (finite, "Sp above 0"))
-    missing = next((what for holds, what in wanted if not holds), None)
+    a = setting.architecture
+    missing = next((what for holds, what in of_plain_heads(setting) if not holds), None)
     if missing is not None:
         return f"theorem K needs {missing}"
     return (_active_ball(setting) if a.normalisation == "ball" and a.depth > 1 else None) or _far_scores(setting)
@@ -121,9 +117,6 @@ def _active_ball(setting: Setting) -> str | None:
     norms, radius = setting.norms, Fraction(setting.architecture.input_radius)
     heads = range(setting.architecture.heads)
     for block in range(setting.architecture.depth):
-        maps = [norms.find("W_1", block), *(norms.find("W_V", block, head) for head in heads)]
-        if not all(_given(budget) for budget in maps):
-            return "theorem K needs norms at which no projection acts, which norms of W_V and W_1 besides Sp must say"
         values = sum((_least(norms.find("W_V", block, head)) for head in heads), start=Fraction(0))
         inside, after = values * radius, values * radius * _least(norms.find("W_1", block))
         if max(inside, after) > 1:
@@ -136,15 +129,10 @@ def _active_ball(setting: Setting) -> str | None:
     return None
 
 
-def _given(budget: Budget) -> list[float]:
-    """The norms of a budget that are at least the spectral one and take no root."""
-    norms = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one)
-    return [value for value in norms if value is not None]
-
-
 def _least(budget: Budget) -> Fraction:
     """The spectral norm of a budget, exactly."""
-    return min(map(Fraction, _given(budget)))
+    norms = (budget.op, budget.fro, budget.two_one, budget.two_one_t, budget.one_one, budget.nuclear)
+    return min((Fraction(value) for value in norms if value is not None), default=Fraction(0))
 
 
 def network_of(ns: NumberSystem, setting: Setting) -> Network:

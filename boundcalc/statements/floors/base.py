@@ -72,9 +72,8 @@ class Pattern:
                 factors.append(ns.number(limit) / getattr(self, name))
         if budget.rank is not None and budget.rank < self.rank:
             return ns.number(0)
-        if budget.schatten is not None:
-            p, total = (ns.number(value) for value in budget.schatten)
-            factors.append((total / ns.number(self.rank) ** (1 - p / 2)) ** (1 / p) / self.fro)
+        if budget.nuclear is not None:
+            factors.append(ns.number(budget.nuclear) / (ns.sqrt(ns.number(self.rank)) * self.fro))
         return reduce(ns.minimum, factors)
 
 

@@ -74,9 +74,7 @@ def test_products_are_measured_from_above_and_closely() -> None:
     assert set(found) == set(truth)
     for key, sizes in truth.items():
         for name, size in sizes.items():
-            budget = found[key]
-            mine = budget.schatten[1] if name == "nuclear" and budget.schatten else getattr(budget, name)
-            assert size * (1 - 1e-14) <= mine <= size * (1 + 1e-9)
+            assert size * (1 - 1e-14) <= getattr(found[key], name) <= size * (1 + 1e-9)
 
 
 def test_of_another_row_they_differ() -> None:
