@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -232,8 +232,9 @@ def issue(
     method: str, errors: int, *, delta: float, alternatives: Iterable[Any], chosen: int = 0, evidence: Any
 ) -> PredictorCertificate:
     """A certificate whose claim is what its statement gives."""
-    unproved = PredictorCertificate(method, delta, tuple(alternatives), chosen, evidence, errors, 1.0)
-    return replace(unproved, risk=unproved.value)
+    certificate = PredictorCertificate(method, delta, tuple(alternatives), chosen, evidence, errors, 1.0)
+    object.__setattr__(certificate, "risk", certificate.value)  # all else is read already
+    return certificate
 
 
 @dataclass(frozen=True, slots=True)

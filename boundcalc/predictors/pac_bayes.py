@@ -222,19 +222,23 @@ def certify_draws(
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
     fixed = {**write(prior, complete=True), "delta": equal_shares(delta, draws)}
-    outcomes: list[Certified] = []
+    outcomes: list[tuple[float, int, int, dict[str, Array]]] = []
     for seed in range(draws):
-        weights = prior.weights(_draw_weights(posterior, seed), network.checkpoint)
-        certificate = issue(
-            "pac-bayes",
-            count_wrong(network.scores(weights, data), len(data)),
-            delta=delta,
-            alternatives=({**fixed, "draw": draw} for draw in range(draws)),
-            chosen=seed,
-            evidence=_Evidence.of(data, network, weights, tuple(posterior)),
-        )
-        outcomes.append(Certified(certificate, weights))
-    return min(outcomes, key=lambda outcome: outcome.certificate.risk)
+        drawn = _draw_weights(posterior, seed)
+        weights = prior.weights(drawn, network.checkpoint)
+        errors = count_wrong(network.scores(weights, data), len(data))
+        facts = {"errors": errors, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
+        outcomes.append((_G6_PRIME.risk(facts, fixed["delta"]), seed, errors, weights))
+    _, chosen, errors, weights = min(outcomes, key=lambda outcome: outcome[:2])
+    certificate = issue(
+        "pac-bayes",
+        errors,
+        delta=delta,
+        alternatives=({**fixed, "draw": seed} for seed in range(draws)),
+        chosen=chosen,
+        evidence=_Evidence.of(data, network, weights, tuple(posterior)),
+    )
+    return Certified(certificate, weights)
 
 
 @dataclass(frozen=True)
