@@ -17,12 +17,10 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 from scipy.stats import binom, multinomial
 
-from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.posthoc import (
-    _SCHATTEN_POWERS,
     _grid_value,
     _steps_cost,
     correct_for_selection,
@@ -360,11 +358,11 @@ def test_weights_of_grids_add_up_to_one() -> None:
 PLAIN = Setting.of(depth=2)
 
 
-def cost(p: float | None, q: float | None, steps: int, *, distance: bool) -> float:
-    """The correction of two blocks with powers p and q chosen after training, and sums on a step of the grid."""
+def cost(p: float | None, q: float | None, *, distance: bool) -> float:
+    """The correction of two blocks with such nuclear norms, or with none, read off after training."""
 
-    def budget(power: float | None) -> Budget:
-        own = Budget(op=1.0, schatten=None if power is None else (power, _grid_value(steps)))
+    def budget(nuclear: float | None) -> Budget:
+        own = Budget(op=1.0, nuclear=nuclear)
         return Budget(op=1.0, distance=own) if distance else own
 
     measured = Norms(C=1.0, budgets={"W_V[0]": budget(p), "W_V[1]": budget(q)}, measured=True)
@@ -372,10 +370,9 @@ def cost(p: float | None, q: float | None, steps: int, *, distance: bool) -> flo
 
 
 @pytest.mark.parametrize("distance", [False, True])
-def test_all_outcomes_of_tied_schatten_sums_share_one_delta(distance: bool) -> None:
-    free = cost(None, None, 0, distance=distance)
-    agree = [math.exp(free - cost(p, p, k, distance=distance)) for p in _SCHATTEN_POWERS for k in (0, 1, 40)]
-    assert math.isclose(sum(agree), sum(1 / ((k + 1) * (k + 2)) for k in (0, 1, 40)))
-    with pytest.raises(InvalidSetting, match="of one power"):
-        cost(0.5, 0.6, 0, distance=distance)
-    assert cost(0.5, None, 0, distance=distance) == free  # which norms are measured is fixed before the data
+def test_all_outcomes_of_a_norm_of_tied_matrices_share_one_delta(distance: bool) -> None:
+    free = cost(None, None, distance=distance)
+    sizes = [(_grid_value(k), k) for k in (0, 1, 40)]
+    paid = [math.exp(free - cost(size, _grid_value(0), distance=distance)) for size, _ in sizes]
+    assert paid == pytest.approx([1 / ((k + 1) * (k + 2)) for _, k in sizes])
+    assert cost(0.5, None, distance=distance) == free  # which norms are measured is fixed before the data
