@@ -199,7 +199,7 @@ def audit(
     audited, live = measured(model, reference=reference, seed=seed), bare(source)
     if not compare or not hasattr(live, "forward"):
         return audited
-    return replace(audited, parity=forward_check(live, model, model.architecture))
+    return replace(audited, parity=forward_check(live, model))
 
 
 def measured(

@@ -24,7 +24,6 @@ from boundcalc.checkpoints.families.config import rotation_factor
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import ready
 from boundcalc.layers.forward import Fixed, Forward, Step
-from boundcalc.setting import Architecture
 
 Rows = NDArray[np.float64]
 
@@ -70,9 +69,9 @@ NUMPY = SimpleNamespace(
 class Network:
     """A checkpoint run by its architecture."""
 
-    def __init__(self, model: Model, architecture: Architecture, fixed: Fixed | None = None) -> None:
-        self.architecture, self.fixed = architecture, fixed or Fixed()
-        self.arrays = Arrays(model, architecture.seq_len)
+    def __init__(self, model: Model, fixed: Fixed | None = None) -> None:
+        self.stages, self.fixed = model.architecture.stages, fixed or Fixed()
+        self.arrays = Arrays(model, model.architecture.seq_len)
 
     def __call__(self, x: Any, *, every_row: bool = False, steps: list[Step] | None = None) -> Rows:
         """Outputs (n, classes) for tokens (n, T), or for rows (n, T, d), and every layer in the order they run.
@@ -80,7 +79,7 @@ class Network:
         With `every_row`, no row is picked before the read-out.
         """
         values, forward = np.asarray(x), Forward(NUMPY, self.arrays, self.fixed, every_row=every_row, steps=steps)
-        out = forward(self.architecture.stages, values if values.ndim == 2 else values.astype(np.float64))
+        out = forward(self.stages, values if values.ndim == 2 else values.astype(np.float64))
         return out[:, 0] if out.shape[1] == 1 else out
 
 

@@ -109,27 +109,21 @@ class Parity:
         return asdict(self) | {"compared": True, "places": [[place.name, place.apart] for place in self.places]}
 
 
-def compare(
-    module: Any,
-    model: Model,
-    architecture: Architecture,
-    inputs: Any = None,
-    *,
-    call: Call | None = None,
-) -> Parity:
+def compare(module: Any, model: Model, inputs: Any = None, *, call: Call | None = None) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
-    trace = record(module, [example_inputs(model, architecture) if inputs is None else inputs], call)
+    architecture = model.architecture
+    trace = record(module, [example_inputs(model) if inputs is None else inputs], call)
     in_rows = not any(layer.how for layer in of_class(architecture.stages, Pool))
     if in_rows and trace.outputs is not None and trace.outputs.shape[-1] != architecture.classes:
         trace.outputs = None  # a read-out of which nothing is described
-    return pass_apart(trace, model, architecture).agreed()
+    return pass_apart(trace, model).agreed()
 
 
-def pass_apart(trace: Trace, model: Model, architecture: Architecture | None = None) -> Parity:
+def pass_apart(trace: Trace, model: Model) -> Parity:
     """How far a recorded pass and the architecture's are apart."""
-    module, architecture = trace.module, architecture or model.architecture
+    module, architecture = trace.module, model.architecture
     rows = rows_read(model, trace)
-    network = Network(model, architecture, fixed_beside(module, model))
+    network = Network(model, fixed_beside(module, model))
     every_row = any(layer.how == "cls" for layer in of_class(architecture.stages, Pool))
     steps, output, row = list[Step](), None, None
     ours = network(rows, every_row=every_row, steps=steps)

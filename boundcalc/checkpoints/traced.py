@@ -21,7 +21,6 @@ from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_co
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import of_class
 from boundcalc.layers.embedding import token_tables
-from boundcalc.setting import Architecture
 
 Call = Callable[[Any, Any], Any]
 
@@ -288,9 +287,9 @@ def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
         return answer(module, trace.x, call)
 
 
-def example_inputs(model: Model, architecture: Architecture, n: int = 4, longest: int = 32) -> Rows:
+def example_inputs(model: Model, n: int = 4, longest: int = 32) -> Rows:
     """Inputs as the architecture reads them, drawn from a fixed seed."""
-    rng = np.random.default_rng(0)
+    rng, architecture = np.random.default_rng(0), model.architecture
     length = min(architecture.seq_len, longest)
     tables = token_tables(architecture.stages)
     if tables:

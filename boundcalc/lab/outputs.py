@@ -183,7 +183,7 @@ class Outputs:
             fixed = Fixed(rotate=model.family.rotate, row=row_read)
         else:
             fixed = replace(fixed_beside(self.live, model), row=row or 0)
-        network = Network(model, audit.architecture, fixed)
+        network = Network(model, fixed)
         return lambda x: at_row(network(self._rows(x)), row)
 
     def _module(self) -> _Run:

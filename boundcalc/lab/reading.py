@@ -138,7 +138,7 @@ def held_against(
     say(f"a forward pass of {hand.name}")
     try:
         live = hand.load() if hand.load is not None else hand.module
-        return compare(live, model, model.architecture, inputs, call=call), live, ""
+        return compare(live, model, inputs, call=call), live, ""
     except NotRun as error:
         if hand.requested:
             raise

@@ -28,7 +28,7 @@ def checked(name: str) -> tuple[str, str, Parity]:
 
     module = ZOO[name].make()
     seen = open_model(module)
-    parity = compare(module, seen, seen.architecture)
+    parity = compare(module, seen)
     assert parity.tolerance == ROUNDING, name  # also of such as the library computes in single precision
     assert len(parity.places) >= 10, name
     return seen.family.name, ZOO[name].cls, parity

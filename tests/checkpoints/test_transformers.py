@@ -202,12 +202,12 @@ def test_factors_of_rotations(family: str, name: str, layout: str, tmp_path: Pat
         config["rope_scaling"] = given
         path.write_text(json.dumps(config))
     seen = open_model(tmp_path)
-    assert forward_check(model, seen, seen.architecture).worst < 1e-9
+    assert forward_check(model, seen).worst < 1e-9
     if model.model.rotary_emb.attention_scaling > 1:  # negative control: without the factor it is another function
         path.write_text(json.dumps({k: v for k, v in config.items() if not k.startswith("rope_")}))
         seen = open_model(tmp_path)
         with pytest.raises(CheckpointError, match="the rotations of the module multiply by"):
-            forward_check(model, seen, seen.architecture)
+            forward_check(model, seen)
 
 
 def test_a_distance_is_no_less_than_what_rounding_hides(tmp_path: Path) -> None:

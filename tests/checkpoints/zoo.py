@@ -178,7 +178,7 @@ def picture(kind: Kind) -> Any:
 def ours(kind: Kind, source: object, model: Any) -> NDArray[np.float64]:
     """What the architecture computes with the tensors; `model` says the angles of its rotations, and no more."""
     seen = open_model(source)
-    network = Network(seen, seen.architecture, replace(fixed_beside(model, seen), row=-1 if kind.last else 0))
+    network = Network(seen, replace(fixed_beside(model, seen), row=-1 if kind.last else 0))
     if not kind.values.get("image_size"):
         return network([TOKENS])[0]
     return network(rows_of_images(seen, picture(kind).numpy()))[0]

@@ -122,7 +122,7 @@ def misread(name: str, field: str, value: object, path: Path, *, compared: bool 
         if not any(layer.how for layer in of_class(seen.architecture.stages, Pool)):
             return False  # it ends in rows, and nothing is bounded
         if compared:
-            compare(loaded, seen, seen.architecture)
+            compare(loaded, seen)
         got = zoo.ours(kind, path, loaded)
     except BoundcalcError:
         return False

@@ -18,6 +18,7 @@ from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import Audit, Options, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.engine.evaluate import compare
+from boundcalc.norms.matrix import Measured
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Sample, Setting
 from boundcalc.testing._report import Cases, Report, judge
@@ -73,14 +74,18 @@ def every_tensor_has_a_place(family: Family, at: FamilyExample) -> str | None:
 
 
 def norms_are_those_of_the_maps(family: Family, at: FamilyExample) -> str | None:
-    """Every map has the norms that the audit found."""
-    found = _audit(family, at).measured
-    for key, w in at.maps.items():
-        if key not in found:
+    """Every map has the norms that the audit finds."""
+    return misfit(_audit(family, at).measured, at.maps)
+
+
+def misfit(measured: Mapping[str, Measured], maps: Mapping[str, Array]) -> str | None:
+    """The first map whose norms are not those that were measured."""
+    for key, w in maps.items():
+        if key not in measured:
             return f"no weight is called {key!r}"
-        if found[key].shape != w.shape:
-            return f"{key} has shape {found[key].shape}, the map {w.shape}"
-        said = {name: getattr(found[key], name) for name in _norms_of(w)}
+        if measured[key].shape != w.shape:
+            return f"{key} has shape {measured[key].shape}, the map {w.shape}"
+        said = {name: getattr(measured[key], name) for name in _norms_of(w)}
         if not any(got is not None for got in said.values()):
             return f"{key} has none of the norms {', '.join(said)}"
         for name, size in _norms_of(w).items():
