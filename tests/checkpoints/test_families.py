@@ -180,4 +180,4 @@ def test_a_trained_model_is_audited_as_it_was_saved(kind: str, tmp_path: Path) -
     want = {key: w for key, w in (arrays | heads).items() if key in found.measured}
     assert len(want) > architecture.depth
     assert misfit(found.measured, want) is None
-    assert all(misfit(found.measured, {key: 1.01 * w}) for key, w in want.items())  # the negative control
+    assert all(misfit(found.measured, {key: 1.01 * w}) for key, w in want.items() if w.any())  # the negative control
