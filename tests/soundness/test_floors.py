@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from boundcalc import Budget, Norms, Setting, compare
+from boundcalc import Budget, Norms, Sample, Setting, compare
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
@@ -366,12 +366,19 @@ def test_no_floor_is_above_a_bound(edelman: int, others: int) -> None:
     assert sum(bool(each) for _, each in floors) >= 0.75 * (edelman + others)
 
 
-def random_setting(rng: random.Random) -> Setting:
-    """A setting that floors are about, most with norms of their own for some matrices."""
+def with_norms(rng: random.Random, about: Setting, kinds: Sequence[str]) -> Setting:
+    """With a sample of any size, and norms of their own for some matrices."""
     budgets: dict[str, Budget] = {}
-    for kind in rng.sample(("W_QK", "W_V", "W_1", "readout"), rng.randint(0, 3)):
+    for kind in rng.sample(kinds, rng.randint(0, 3)):
         op = math.exp(rng.uniform(-2, 1.5))
-        budgets[kind] = Budget(op=op, two_one=op * rng.uniform(2, 3), fro=rng.choice((None, op * rng.uniform(1, 2))))
+        fro, transposed = rng.choice((None, op * rng.uniform(1, 2))), rng.choice((None, 3 * op))
+        budgets[kind] = Budget(op=op, fro=fro, two_one=op * rng.uniform(2, 3), two_one_t=transposed)
+    sample = Sample(round(10 ** rng.uniform(1, 9)), rng.choice((0.05, 0.01, 0.3)), margin=10 ** rng.uniform(-3, 0.4))
+    return replace(about, norms=Norms(C=math.exp(rng.uniform(-2, 1.5)), budgets=budgets), sample=sample)
+
+
+def random_setting(rng: random.Random) -> Setting:
+    """A setting that constructions A to E are about."""
     about = setting(
         depth=rng.choice((1, 1, 2, 2, 3, 4)),
         d=rng.choice((4, 8, 18, 64, 200, 768)),
@@ -380,18 +387,14 @@ def random_setting(rng: random.Random) -> Setting:
         readout=rng.choice(("cls", "cls", "mean")),
         normalisation=rng.choice(("ball", "ball", "none")),
         input_radius=rng.choice((1.0, 1.0, 0.5, 2.0)),
-        n_train=round(10 ** rng.uniform(1, 9)),
-        margin=10 ** rng.uniform(-3, 0.3),
-        delta=rng.choice((0.05, 0.01, 0.3)),
     )
-    return replace(about, norms=Norms(C=math.exp(rng.uniform(-1.5, 1.5)), budgets=budgets))
+    return with_norms(rng, about, ("W_QK", "W_V", "W_1", "readout"))
 
 
 def random_residual(rng: random.Random) -> Setting:
-    """A setting that construction N is about, most with norms of their own for some matrices."""
+    """A setting that construction N is about."""
     preset = rng.choice(("bert", "gpt2", "llama", "vit"))
-    changes: dict[str, Any] = {"d_patch": rng.choice((2, 7, 40))} if preset == "vit" else {}
-    changes = changes or {"vocabulary": round(math.exp(rng.uniform(0.7, 8)))}
+    table, width = ("W_patch", "d_patch") if preset == "vit" else ("embedding", "vocabulary")
     about = small(
         preset,
         depth=rng.choice((1, 2, 3)),
@@ -401,17 +404,9 @@ def random_residual(rng: random.Random) -> Setting:
         normalisation=rng.choice(("layernorm", "layernorm", "rmsnorm", "none", "ball")),
         classes=rng.choice((1, 1, 3)),
         bits=rng.choice((None, None, 16)),
-        n_train=round(10 ** rng.uniform(1, 9)),
-        margin=10 ** rng.uniform(-3, 0.5),
-        delta=rng.choice((0.05, 0.01, 0.3)),
-        **changes,
+        **{width: round(math.exp(rng.uniform(0.7, 5)))},
     )
-    kinds = ("W_V", "W_O", "readout", "embedding" if about.architecture.vocabulary else "W_patch")
-    budgets: dict[str, Budget] = {}
-    for kind in rng.sample(kinds, rng.randint(0, 3)):
-        op = math.exp(rng.uniform(-2, 1.5))
-        budgets[kind] = Budget(op=op, two_one=op * rng.uniform(2, 3), two_one_t=rng.choice((None, 3 * op)))
-    return replace(about, norms=Norms(C=math.exp(rng.uniform(-2, 1)), budgets=budgets))
+    return with_norms(rng, about, ("W_V", "W_O", "readout", table))
 
 
 MISTAKES: dict[str, tuple[str, object, str, Callable[..., Any]]] = {
