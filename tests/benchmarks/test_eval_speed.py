@@ -1,4 +1,4 @@
-"""Speed of `eval`, as ratios measured in the same run: `pytest tests/benchmarks/test_eval_speed.py -s`.
+"""Speed of `eval` and `derive`, as ratios measured in the same run: `pytest tests/benchmarks/test_eval_speed.py -s`.
 
 Seconds are printed beside the ratios. The yardstick is a loop of plain Python, which takes `YARDSTICK` seconds on the
 machine that the limits in seconds are meant for.
@@ -12,7 +12,7 @@ import pytest
 
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.setting import Budget, Norms, Setting
-from tests.benchmarks.timing import least
+from tests.benchmarks.timing import fresh, least, of_processes
 
 pytestmark = pytest.mark.benchmark
 
@@ -76,3 +76,41 @@ def test_the_yardstick_and_the_clock() -> None:
     """A benchmark that cannot fail is none: ten times the yardstick is noticed."""
     once, often = least(plain_python, lambda: [plain_python() for _ in range(10)], rounds=2)
     assert 5 < often / once < 20
+
+
+# -- commands, against the libraries they are made with
+
+_WORDS = ("-m", "boundcalc", "eval", "--depth", "2", "--T", "512")
+_LIBRARIES = ("-c", "import click, rich.table")
+
+
+def test_eval_takes_at_most_five_times_its_libraries() -> None:
+    libraries, command = least(fresh(*_LIBRARIES), fresh(*_WORDS), rounds=15, clock=of_processes)
+    print(f"\neval: {command * 1e3:.0f} ms, {command / libraries:.2f} times `import click, rich.table`")
+    assert command <= 5 * libraries
+
+
+def test_a_large_model_takes_at_most_a_second() -> None:
+    """A second of a machine on which the libraries take 40 ms, with the search for the smallest m."""
+    words = ("-m", "boundcalc", "eval", "--preset", "llama")
+    libraries, command = least(fresh(*_LIBRARIES), fresh(*words), rounds=3, clock=of_processes)
+    print(f"\neval --preset llama: {command:.2f} s, {command / libraries:.1f} times `import click, rich.table`")
+    assert command <= 25 * libraries
+
+
+def test_the_account_takes_at_most_three_and_a_half_times_the_bounds() -> None:
+    bounds, account = least(fresh(*_WORDS), fresh(*_WORDS, "--why"), rounds=15, clock=of_processes)
+    print(f"\neval --why: {account * 1e3:.0f} ms, {account / bounds:.2f} times eval")
+    assert account <= 3.5 * bounds
+
+
+def test_derive_in_symbolic_depth_is_quick_from_cold() -> None:
+    (seconds,) = least(fresh("-m", "boundcalc", "derive"), rounds=3)
+    print(f"\nboundcalc derive: {seconds:.2f} s")
+    assert seconds < 3
+
+
+def test_importing_the_theorems_is_quick() -> None:
+    (seconds,) = least(fresh("-c", "import boundcalc.theorems"), rounds=3)
+    print(f"\nimport boundcalc.theorems: {seconds:.2f} s")
+    assert seconds < 0.5
