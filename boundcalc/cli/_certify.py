@@ -23,8 +23,6 @@ from boundcalc.cli._norms import (
 from boundcalc.cli._options import (
     FILE_OR_FOLDER,
     NEW_FOLDER,
-    NUMBER,
-    WHOLE,
     bounds_option,
     command_with,
     form_option,
@@ -61,12 +59,12 @@ these choices to log(1/delta), so the bounds hold although norms were measured a
 says that gamma was fixed before the data.""")
 @click.argument("model", type=FILE_OR_FOLDER)
 @model_options
-@option("--m n_train", WHOLE, "Training sequences, where they are not given.")
-@option("--train-error", NUMBER, "Observed share of training margins at most gamma, likewise.")
-@option("--delta", NUMBER, "Failure probability.", 0.05)
-@option("--gamma", NUMBER, "Margin of the ramp loss; with --data the best on the grid.")
+@option("--m n_train", int, "Training sequences, where they are not given.")
+@option("--train-error", float, "Observed share of training margins at most gamma, likewise.")
+@option("--delta", float, "Failure probability.", 0.05)
+@option("--gamma", float, "Margin of the ramp loss; with --data the best on the grid.")
 @option("--fixed-gamma", bool, "gamma was fixed before the data: it is not rounded, and needs no correction.")
-@option("--bits", WHOLE, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
+@option("--bits", int, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
 @option(
     "--data",
     FILE_OR_FOLDER,
@@ -88,10 +86,10 @@ says that gamma was fixed before the data.""")
     "Of the test examples: the column that says what each belongs to; each group has one vote.",
     metavar="COLUMN",
 )
-@option("--looks", WHOLE, "Models or looks at these examples that share delta.", 1)
+@option("--looks", int, "Models or looks at these examples that share delta.", 1)
 @option(
     "--largest-weight",
-    NUMBER,
+    float,
     "Of predictions with a column weight: the largest that an example can have, fixed before the examples were drawn.",
 )
 @several(

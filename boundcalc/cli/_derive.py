@@ -10,7 +10,7 @@ import click
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli._lazy import near
-from boundcalc.cli._options import NEW_FOLDER, WHOLE, command_with, form_option, option, pairs, refuse_given, several
+from boundcalc.cli._options import NEW_FOLDER, command_with, form_option, option, pairs, refuse_given, several
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import reading_width
 from boundcalc.theorems import POLICIES, THEOREMS, Theorem, theorem_called
@@ -37,9 +37,9 @@ Sizes without a number stay letters.""")
     "What to bound: gap (default where there is one), covering_number, ...",
     metavar="NAME",
 )
-@option("--depth", WHOLE, "Blocks.  [default: D]")
-@option("--T T", WHOLE, "Rows (tokens) per sequence.  [default: T]")
-@option("--heads", WHOLE, "Attention heads per block.  [default: H]")
+@option("--depth", int, "Blocks.  [default: D]")
+@option("--T T", int, "Rows (tokens) per sequence.  [default: T]")
+@option("--heads", int, "Attention heads per block.  [default: H]")
 @several("--set others", "Any other symbol (repeatable).", "NAME=VALUE")
 @option(
     "--detail",
@@ -51,19 +51,11 @@ Sizes without a number stay letters.""")
 @option("--fragment", bool, "LaTeX for \\input.")
 @option("--columns", click.IntRange(1, 2), "Columns of the page that a LaTeX fragment is for.  [default: 1]")
 @option("-o --out", NEW_FOLDER, "Folder for the LaTeX files, with macros and .bib.")
-def command(
-    bound: str,
-    quantity: str | None,
-    others: tuple[str, ...],
-    detail: str | None,
-    form: str,
-    out: Path | None,
-    **more: Any,
-) -> None:
+def command(bound: str, quantity: str | None, detail: str | None, form: str, out: Path | None, **options: Any) -> None:
     """A theorem with its hypotheses, its formula and its proof, and where it differs from the paper."""
     from boundcalc.theorems.derivation import derive
 
-    fragment, columns = more.pop("fragment"), more.pop("columns")
+    fragment, columns, others = (options.pop(name) for name in ("fragment", "columns", "others"))
     if form != "latex" or detail == "formula":
         refuse_given("but on LaTeX files", "out")
     if out is None:
@@ -71,7 +63,7 @@ def command(
     if not fragment:
         refuse_given("without --fragment", "columns")
     theorem, values = _theorem(bound), numbers(pairs("--set", others, "C=2"))
-    for name, value in more.items():
+    for name, value in options.items():
         if value is not None and name in values:
             raise InvalidSetting(f"--{name} and --set {name}=... give the same size: leave one out")
         values |= {} if value is None else {name: value}

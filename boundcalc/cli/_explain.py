@@ -48,19 +48,22 @@ def command(name: str | None) -> None:
         if name is None:
             say(f"Also {', '.join(group for group in GROUPS if group not in shown)}: boundcalc explain lemmas, ...")
         return
+    match = next((other for other in _names() if other.lower() == name.lower()), None)
+    if match is None:
+        raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, list(_names())))
     words = {word.lower(): text for word, text in glossary().items()}
-    named = [row[0] for group in GROUPS if group != "certificates" for row in entries(group)]
-    match = next((other for other in [*named, *words] if other.lower() == name.lower()), None)
-    if match is None:  # certificates need NumPy
-        choices = [*named, *(row[0] for row in entries("certificates")), *words]
-        match = next((other for other in choices if other.lower() == name.lower()), None)
-        if match is None:
-            raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, choices))
     parts = [("Word", words.get(match.lower(), "")), *_statement(match), *_theorem(match), *_other(match)]
     click.secho(match, bold=True)
     for title, text in parts:
         for number, line in enumerate(plain(text).split("\n") if text else ()):
             say(f"{'' if number else title:12}{line}")
+
+
+def _names() -> Iterator[str]:
+    """Everything that has a name; certificates at last, as they need NumPy."""
+    yield from (row[0] for group in GROUPS if group != "certificates" for row in entries(group))
+    yield from glossary()
+    yield from (row[0] for row in entries("certificates"))
 
 
 def entries(group: str) -> Iterator[tuple[str, str, str]]:
@@ -98,21 +101,17 @@ def _statement(name: str) -> list[tuple[str, str]]:
     """A statement, as the page has it."""
     from boundcalc.statements.texts import STATEMENTS
 
-    one = None
-    if name[0].isupper() and name not in STATEMENTS:
+    entry, facts, page = STATEMENTS.get(name), {}, "theory.md"
+    if entry is None and name[0].isupper():
         from boundcalc.predictors.certificate import known_statements
 
-        one = known_statements().get(name)
-    entry = STATEMENTS.get(name) or (one and one.entry)
+        if (statement := known_statements().get(name)) is not None:
+            entry, facts, page = statement.entry, statement.meanings, "certificates.md"
     if entry is None:
         return []
-    return [
-        ("Title", entry.title),
-        ("Statement", entry.says),
-        ("Proof", entry.proof),
-        ("Facts", "; ".join(f"{fact}: {words}" for fact, words in (one.meanings if one else {}).items())),
-        ("Source", entry.cited.replace("theory.md", "theory.md" if name in STATEMENTS else "certificates.md")),
-    ]
+    meanings = "; ".join(f"{fact}: {words}" for fact, words in facts.items())
+    parts = [("Title", entry.title), ("Statement", entry.says), ("Proof", entry.proof), ("Facts", meanings)]
+    return [*parts, ("Source", entry.cited.replace("theory.md", page))]
 
 
 def _theorem(name: str) -> list[tuple[str, str]]:
@@ -132,8 +131,8 @@ def _theorem(name: str) -> list[tuple[str, str]]:
         ("Based on", " ".join(theorem.uses)),
         ("Source", str(theorem.source)),
     ]
-    commands = ", ".join(f"boundcalc {word} --bound {theorem.name}" for word in ("derive", "eval"))
-    return [*([] if name in STATEMENTS else parts), ("Formulas", ", ".join(theorem.quantities)), ("Use", commands)]
+    use = f"boundcalc derive --bound {theorem.name}, boundcalc eval --bound {theorem.name}"
+    return [*([] if name in STATEMENTS else parts), ("Formulas", ", ".join(theorem.quantities)), ("Use", use)]
 
 
 def _other(name: str) -> list[tuple[str, str]]:
@@ -144,7 +143,8 @@ def _other(name: str) -> list[tuple[str, str]]:
 
     if name in POLICIES:
         policy = POLICIES[name]
-        covers = " ".join(sorted(policy.lemmas)) + ", and T8, T9, T10 for offsets, gains and tables"
+        lemmas = " ".join(sorted(policy.lemmas))
+        covers = f"{lemmas}, and T8, T9, T10 for offsets, gains and tables" if lemmas else ""
         use = f"boundcalc eval --bound {name}"
         return [("Title", policy.title), ("Covers", covers), ("Search", policy.form), ("Use", use)]
     if name in PRESETS:

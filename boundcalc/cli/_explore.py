@@ -6,15 +6,18 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.cli._options import NEW_FILE, command_with, option, points_option, refuse_given
-from boundcalc.cli._setting import ENTRIES, Question, picture_options, take_setting
+from boundcalc.cli._setting import ENTRIES, picture_options, take_setting
 from boundcalc.cli._text import progress
+
+if TYPE_CHECKING:
+    from boundcalc.setting import Setting
 
 
 @command_with("""\
@@ -38,18 +41,20 @@ def command(file: Path | None, serve: bool, points: tuple[str, ...], **options: 
     from boundcalc.lab.explore.content import FIELDS, from_files, letters
 
     starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
-    words = [f"{name} {value}" for name, value in starts.items() if value is not None]
     question = take_setting(options)
     if serve:
         refuse_given("with --serve: a page that is served is not written", "file")
     letters(question.setting)  # refuses what the page cannot show
     measured = from_files(points) if points else []
-    base = _base(question, words, {field.field for field in FIELDS.values()})
+    # the options of `boundcalc eval` that the page has no slider for, as they were typed
+    words = [f"{name} {value} " for name, value in starts.items() if value is not None]
+    apart = set(question.typed) - {field.field for field in FIELDS.values()}
+    words += [f"{entry.typed(entry.of(question.setting))} " for entry in ENTRIES if entry.field in apart]
     browser = None if serve or file is not None else _browser()
     if serve or browser is not None:
-        _serve(question.setting, measured, base, browser)
+        _serve(question.setting, measured, "".join(words), browser)
     else:
-        _write(file or Path("explore.html"), question.setting, measured, base)
+        _write(file or Path("explore.html"), question.setting, measured, "".join(words))
 
 
 def _browser() -> Any:
@@ -62,23 +67,20 @@ def _browser() -> Any:
         return None
 
 
-def _write(path: Path, setting: Any, measured: list[dict[str, Any]], base: str) -> None:
+def _write(path: Path, setting: Setting, measured: list[dict[str, Any]], base: str) -> None:
     """Check a grid of settings and write the page."""
     from boundcalc.lab.explore import page
 
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
     with progress(10.0) as show:
-
-        def tell(done: int, total: int) -> None:
-            show(f"{done} of {total} settings are checked")
-
-        text = page.build(setting, own=measured, base=base, progress=tell)
+        counted = "{} of {} settings are checked"
+        text = page.build(setting, own=measured, base=base, progress=lambda *of: show(counted.format(*of)))
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
 
-def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
+def _serve(setting: Setting, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
     """Serve the page until Ctrl-C; open it where there is a browser."""
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.serve import Server
@@ -89,10 +91,3 @@ def _serve(setting: Any, measured: list[dict[str, Any]], base: str, browser: Any
         browser.open(server.url)
     with server:
         server.serve_forever()
-
-
-def _base(question: Question, words: list[str], own: set[str]) -> str:
-    """The options of `boundcalc eval` that the page has no slider for, as they were given."""
-    entries = [entry for entry in ENTRIES if entry.field in question.typed and entry.field not in own]
-    words += [entry.typed(entry.of(question.setting)) for entry in entries]
-    return "".join(f"{word} " for word in words)

@@ -12,7 +12,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import near, short
 from boundcalc.base.validate import hint, spelling
 from boundcalc.cli._eval import refuse_idle_bits
-from boundcalc.cli._options import NUMBER, WHOLE, number, shown
+from boundcalc.cli._options import number, shown
 from boundcalc.cli._report import cell
 from boundcalc.cli._setting import BY_NAME, Entry, Question, changed, setting_lines
 from boundcalc.cli._text import progress, say, start_csv, write_table
@@ -42,11 +42,11 @@ def parse_axes(texts: Iterable[str]) -> dict[str, tuple[Entry, list[Any]]]:
             raise InvalidSetting(f"no sweep axis {name!r}{close}")
         if name in axes:
             raise InvalidSetting(f"the sweep axis {name!r} is given twice: write its values in one --sweep")
-        if ":" not in values or entry.type not in (NUMBER, WHOLE):
+        if ":" not in values or entry.spec.kind not in (int, float):
             axes[name] = entry, [entry.read(word.strip()) for word in values.split(",")]
         else:
             spaced = _spaced(f"sweep {name}", values)
-            axes[name] = entry, list(dict.fromkeys(map(round, spaced))) if entry.type is WHOLE else spaced
+            axes[name] = entry, list(dict.fromkeys(map(round, spaced))) if entry.spec.kind is int else spaced
     return axes
 
 

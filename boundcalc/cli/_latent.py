@@ -14,18 +14,7 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
 from boundcalc.base.rounding import confidence, down, near, short, up
-from boundcalc.cli._options import (
-    NUMBER,
-    WHOLE,
-    Input,
-    command_with,
-    form_option,
-    option,
-    pairs,
-    refuse_given,
-    several,
-    write_json,
-)
+from boundcalc.cli._options import Input, command_with, form_option, option, pairs, refuse_given, several, write_json
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import say, write_table
 
@@ -38,15 +27,15 @@ _ROWS = Input(exists=True, dir_okay=False, path_type=Path)
   boundcalc latent pairs.npy --values 2 --queries queries.npy --temperature 0.1
   boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""")
 @click.argument("file", metavar="PAIRS", type=_ROWS)
-@option("--values width", WHOLE, "Columns of the value, the last ones.", 1)
+@option("--values width", int, "Columns of the value, the last ones.", 1)
 @option("--queries", _ROWS, "Keys of the queries, a row each (default: those of the pairs).")
 @option("--kernel", click.Choice(_KERNELS), "Of CME attention.", "linear")
 @several("--set words", "A parameter of the kernel (repeatable).", "NAME=VALUE")
-@option("--ridge", NUMBER, "Variance of the noise over that of the prior.", 1.0)
-@several("--temperature taus", "Scores are divided by it (repeatable; default: 1).", kind=NUMBER)
-@option("--value-noise noise", NUMBER, "Values are within this of their mean; for X3k.")
-@option("--rkhs-norm norm", NUMBER, "Of the conditional mean in the kernel's space; for X3k.")
-@option("--delta", NUMBER, "Failure probability.", 0.05)
+@option("--ridge", float, "Variance of the noise over that of the prior.", 1.0)
+@several("--temperature taus", "Scores are divided by it (repeatable; default: 1).", kind=float)
+@option("--value-noise noise", float, "Values are within this of their mean; for X3k.")
+@option("--rkhs-norm norm", float, "Of the conditional mean in the kernel's space; for X3k.")
+@option("--delta", float, "Failure probability.", 0.05)
 @form_option("table", "json")
 def command(file: Path, noise: float | None, norm: float | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.

@@ -16,8 +16,6 @@ from boundcalc.cli._options import (
     FILE,
     FILE_OR_FOLDER,
     NEW_FILE,
-    NUMBER,
-    WHOLE,
     all_of,
     command_with,
     form_option,
@@ -30,10 +28,7 @@ from boundcalc.cli._text import progress, say, start_csv, write_table
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
-    from boundcalc.norms.matrix import Measured
 
-_SHOWN = {"op": "op", "F": "fro", "21": "two_one", "21T": "two_one_t", "11": "one_one", "row": "row", "rank <=": "rank"}
-_SHOWN |= {"sup": "sup"}
 READING = ("family", "mapping", "compare", "reference", "seq_len", "heads", "input_radius", "settings", "seed")
 """Options of every model, with data or without."""
 model_options = all_of(
@@ -48,11 +43,11 @@ model_options = all_of(
         metavar="FILE.py:NAME",
     ),
     option("--reference", FILE_OR_FOLDER, "Checkpoint fixed before the data (the initialisation)."),
-    option("--T seq_len", WHOLE, "Rows (tokens) per sequence; unset, as many as there are positions."),
-    option("--heads", WHOLE, "Attention heads per block, where no config says so."),
-    option("--input-radius", NUMBER, "Largest l2 norm of an input row (vector inputs)."),
+    option("--T seq_len", int, "Rows (tokens) per sequence; unset, as many as there are positions."),
+    option("--heads", int, "Attention heads per block, where no config says so."),
+    option("--input-radius", float, "Largest l2 norm of an input row (vector inputs)."),
     several("--set settings", "A setting of config.json (repeatable).", "NAME=VALUE"),
-    option("--seed", WHOLE, "Random seed of the probes (default: fresh, printed)."),
+    option("--seed", int, "Random seed of the probes (default: fresh, printed)."),
 )
 """The options that say how to read a checkpoint."""
 
@@ -78,12 +73,12 @@ def command(model: str, out: Path | None, setting_out: Path | None, template: Pa
         refuse_others("with --template, which writes a mapping and stops", takes)
         _template(model, template, options)
         return
-    audit = take_audit(model, options)
-    norms = audit.norms()
+    audit = take_audit(model, options, refused=setting_out is not None)
+    norms = audit.norms().to_json()
     if out is not None:
-        output.write_json(out, norms.to_json())
+        output.write_json(out, norms)
     if setting_out is not None:
-        _write_setting(audit, norms, setting_out)
+        output.write_json(setting_out, {"architecture": audit.architecture.to_json(), "norms": norms})
     if form == "json":
         write_json(audit.to_json())
     elif form == "csv":
@@ -113,48 +108,30 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     say(f"{out}: {len(mapping['tensors'])} names. {parity.text[0].upper()}{parity.text[1:]}.")
 
 
-def _write_setting(audit: Audit, norms: Any, file: Path) -> None:
-    from boundcalc.setting import Setting
-
-    doubts = [*audit.account.doubts]
-    doubts += [f"{name}: no place in the family {audit.family!r}" for name in audit.account.unknown]
-    doubts += ["it has no readout" for _ in audit.missing]
-    if doubts:
-        raise InvalidSetting(f"{audit.where} may not be the model of --setting-out: {doubts[0]} (--out alone works)")
-    data = Setting(audit.architecture, norms).to_json()
-    del data["sample"]
-    output.write_json(file, data)
-
-
 def _table(audit: Audit) -> None:
-    """A row for each weight, of all heads of a block together."""
-    groups: dict[str, list[str]] = {}
-    for key in audit.measured:
-        groups.setdefault(key.partition(",")[0] + "]" * ("," in key), []).append(key)
-    rows: list[list[str]] = []
-    for name, keys in groups.items():
-        heads = [audit.measured[key] for key in keys]
-        shape = "x".join(map(str, (*([len(heads)] if len(heads) > 1 else []), *heads[0].shape)))
-        rows.append([name, shape, *(_top(heads, field) for field in _SHOWN.values())])
-        if audit.distances:
-            moved = [audit.distances[key] for key in keys if key in audit.distances]
-            rows[-1].append(_top(moved, "fro") or _top(moved, "op"))
-    headings = ["weight", "shape", *_SHOWN, *(["distance"] if audit.distances else [])]
+    """A row for each weight, of all heads of a block together, with the norms that some weight has."""
+    from boundcalc.checkpoints.audit import COLUMNS
+
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in audit.table():
+        block, comma, _ = row["weight"].partition(",")
+        groups.setdefault(block + "]" * bool(comma), []).append(row)
+    norms = [name for name in (*COLUMNS, "distance") if any(row[name] is not None for row in audit.table())]
+    rows: list[list[str]] = [["weight", "shape", *norms]]
+    for name, heads in groups.items():
+        shape = "x".join(map(str, (*([len(heads)] if len(heads) > 1 else []), *heads[0]["shape"])))
+        rows.append([name, shape, *(_largest([row[norm] for row in heads]) for norm in norms)])
     say(f"{audit.where}: family {audit.family}, T {audit.architecture.seq_len}\n")
-    write_table([headings, *rows], right=range(2, len(headings)))
-    say()
-    for text in account_lines(audit):
-        say(text)
+    write_table(rows, right=range(2, len(rows[0])))
+    say("\n".join(["", *account_lines(audit)]))
     say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
     say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format csv shows each. All are upper bounds.")
 
 
-def _top(measures: list[Measured], field: str) -> str:
+def _largest(values: list[float | None]) -> str:
     """The largest norm of some weights, rounded up, so that what is read off the table is an upper bound too."""
-    values = [getattr(measured, field) for measured in measures]
-    if None in values or not values:
-        return ""
-    return str(max(values)) if field == "rank" else up(max(values))
+    sizes = [value for value in values if value is not None]
+    return "" if not sizes else str(max(sizes)) if isinstance(sizes[0], int) else up(max(sizes))
 
 
 # -- what certify does too
@@ -198,14 +175,11 @@ def account_lines(audit: Audit) -> list[str]:
     lines = [f"{text[0].upper()}{text[1:]}.", f"{account.total:,} parameters in {len(account.lines)} tensors; {used}"]
     reasons: dict[str, list[int]] = {}
     for line in account.lines:
-        if line.unused and line.role != "unknown":
+        if line.role == "unknown":
+            lines.append(f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}")
+        elif line.unused:
             reasons.setdefault(line.reason, []).append(line.unused)
     lines += [f"  {sum(counts):,} in {len(counts)} tensors: {why}" for why, counts in reasons.items()]
-    lines += [
-        f"  {line.tensor} {list(line.shape)}: unexpected; {line.reason}"
-        for line in account.lines
-        if line.role == "unknown"
-    ]
     if account.assumed and audit.family != "mapping":
         defaults = ", ".join(f"{name} {value!r}" for name, value in account.assumed.items())
         lines.append(f"Defaults, as no file gives them: {defaults}.")

@@ -59,8 +59,8 @@ def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
     return values
 
 
-class Number(click.ParamType):
-    """A number, or another word, as people write it; `read` gives None for what is none."""
+class _Number(click.ParamType):
+    """A number as people write it; `read` gives None for what is none."""
 
     def __init__(self, name: str, read: Callable[[str], Any], examples: str) -> None:
         self.name, self.read, self.examples = name, read, examples
@@ -72,8 +72,10 @@ class Number(click.ParamType):
         return parsed
 
 
-NUMBER = Number("number", number, "0.05, 1e-3 or 10^-3")
-WHOLE = Number("whole number", whole, "512, 1e6 or 10^6")
+_NUMBERS: dict[Any, click.ParamType] = {
+    float: _Number("number", number, "0.05, 1e-3 or 10^-3"),
+    int: _Number("whole number", whole, "512, 1e6 or 10^6"),
+}
 
 
 # -- declaring options
@@ -82,16 +84,16 @@ _Option = Callable[[Any], Any]
 
 
 def option(names: str, kind: Any, words: str = "", default: Any = None, **more: Any) -> _Option:
-    """An option by its names, the type of its value (or `bool`: a flag), its help and its default."""
+    """An option by its names, the type of its value (`bool` is a flag), its help and its default."""
     if kind is bool:
         return click.option(*names.split(), is_flag=True, default=bool(default), help=words, **more)
     more = {"show_default": default is not None} | more
-    return click.option(*names.split(), type=kind, default=default, help=words, **more)
+    return click.option(*names.split(), type=_NUMBERS.get(kind, kind), default=default, help=words, **more)
 
 
 def several(names: str, words: str, metavar: str | None = None, kind: Any = str) -> _Option:
     """An option that may be repeated."""
-    return click.option(*names.split(), multiple=True, type=kind, metavar=metavar, help=words)
+    return click.option(*names.split(), multiple=True, type=_NUMBERS.get(kind, kind), metavar=metavar, help=words)
 
 
 def all_of(*options: _Option) -> _Option:

@@ -12,7 +12,6 @@ import click
 
 from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import is_name
 from boundcalc.cli._options import (
     FILE,
     NEW_FILE,
@@ -25,12 +24,14 @@ from boundcalc.cli._options import (
     refuse_given,
     refuse_others,
     several,
+    whole,
 )
 from boundcalc.cli._setting import SAMPLE, picture_options, take_setting
 from boundcalc.lab.figures.gap import AXES, BOUNDS
 
 if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure
+    from boundcalc.setting import Setting
 
 FIGURES: Mapping[str, str] = {
     **{f"gap-vs-{letter}": f"Bounds and runs along {axis.words}." for letter, axis in AXES.items()},
@@ -87,62 +88,43 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         )
     for file in (target, target.with_suffix(".json")):
         output.check(file)
-    overlay, of_runs = what == "overlay", options["norms_from"] == "runs"
-    _refuse(overlay, of_runs, options)
-    chosen, question = _chosen(options.pop("runs")), take_setting(options)
-    letter = "m" if overlay else what.removeprefix("gap-vs-")
-    field = AXES[letter].field
-    question.refuse(field, f"{what} runs over {letter}, see --sweep")
-    if of_runs or overlay:
-        for name in question.typed:
-            if name not in SAMPLE:
-                question.refuse(name, "bounds at the norms of trials take the trials' network")
-    values = _values(axis, field) if axis else ()
-    if overlay:
-        from boundcalc.lab.figures import overlay as of_overlay
-        from boundcalc.lab.figures import trials
-
-        store = Path(options["store"])
-        records = trials.select(store, chosen)
-        trials.refuse_mixture(records, "m")
-        figure = of_overlay.collect(records, trials.select(store, {}), question.setting, options["bounds"], values)
-    else:
-        figure = _gap(letter, question.setting, values, chosen, options)
-    command = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
-    _save(figure.but(command=command), target)
-    for text in contradictions(figure.series):
-        click.echo(f"contradicted: {text}", err=True)
-
-
-def _refuse(overlay: bool, of_runs: bool, options: Mapping[str, Any]) -> None:
-    """Refuse options that would change nothing."""
-    if overlay:
+    of_trials = what == "overlay" or options["norms_from"] == "runs"
+    if what == "overlay":
         refuse_given("on overlay, which is of the risk of trials", "points", "norms_from", "quantities")
     if options["points"]:
         refuse_given("with --points: either your own measurements or trials of this library", "store")
     if options["store"] is None:
         refuse_given("without --store, among whose trials it chooses", "runs")
-        if of_runs or overlay:
+        if of_trials:
             raise InvalidSetting("name the store of the trials, --store runs.db")
+    question = take_setting(options)
+    letter = "m" if what == "overlay" else what.removeprefix("gap-vs-")
+    question.refuse(AXES[letter].field, f"{what} runs over {letter}, see --sweep")
+    if of_trials:
+        for name in set(question.typed) - set(SAMPLE):
+            question.refuse(name, "bounds at the norms of trials take the trials' network")
+    values = _values(axis, AXES[letter].field) if axis else ()
+    figure = _figure(what, letter, question.setting, values, options)
+    typed = " ".join(["boundcalc", *(shlex.quote(word) for word in sys.argv[1:])])
+    _save(figure.but(command=typed), target)
+    for text in contradictions(figure.series):
+        click.echo(f"contradicted: {text}", err=True)
 
 
-def _gap(
-    letter: str, setting: Any, values: Sequence[float], chosen: Mapping[str, Any], options: Mapping[str, Any]
-) -> Figure:
+def _figure(what: str, letter: str, setting: Setting, values: Sequence[Any], options: Mapping[str, Any]) -> Figure:
+    """What the figure draws along an axis: bounds, and trials of a store or points of a file."""
     from boundcalc.lab.figures import gap, trials
+    from boundcalc.lab.figures import overlay as of_overlay
     from boundcalc.lab.figures.runs import read_csv
-    from boundcalc.theorems import BOUNDS as KNOWN
 
-    bounds, points, store = options["bounds"], options["points"], options["store"]
-    for name in bounds:
-        if not is_name(name):
-            validate.choice("bound", name, KNOWN)
-    quantities = options["quantities"] or ("gap",)
-    if store is None:
-        measured = read_csv(points) if points else []
-        return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, measured)
-    records = trials.select(Path(store), chosen)
-    trials.refuse_mixture(records, {letter, "m"} if letter == "m" else {letter})
+    bounds, points, quantities = options["bounds"], options["points"], options["quantities"] or ("gap",)
+    if options["store"] is None:
+        return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, read_csv(points) if points else [])
+    store, chosen = Path(options["store"]), _chosen(options["runs"])
+    records = trials.select(store, chosen)
+    trials.refuse_mixture(records, {letter})
+    if what == "overlay":
+        return of_overlay.collect(records, trials.select(store, {}), setting, bounds, values)
     if letter != "m":
         setting = setting.but(n_train=records[0].config["m"])
     about = trials.describe(records)
@@ -173,11 +155,9 @@ def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
 
 def _chosen(texts: Sequence[str]) -> dict[str, Any]:
     """What --runs chooses trials by: numbers where values are numbers."""
-    chosen: dict[str, Any] = {}
-    for name, text in pairs("--runs", texts, "task=conjunction or T=128").items():
-        value = number(text) if name not in ("task", "sweep", "law") else None
-        chosen[name] = text if value is None else int(value) if value == int(value) else value
-    return chosen
+    words = pairs("--runs", texts, "task=conjunction or T=128").items()
+    named = ("task", "sweep", "law")
+    return {name: text if name in named else whole(text) or number(text) or text for name, text in words}
 
 
 def _values(text: str, field: str) -> list[Any]:

@@ -9,7 +9,7 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.rounding import at_least, down, near, up
-from boundcalc.cli._options import NEW_FILE, WHOLE, command_with, form_option, option, write_json
+from boundcalc.cli._options import NEW_FILE, command_with, form_option, option, write_json
 from boundcalc.cli._text import say, say_checked, write_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _ALL_OF = 16
 Bits are x0 to x(T-1). Operators: ~ (not), & (and), ^ (xor), | (or). AND, OR, MAJ and PARITY take bits by
 number, ranges a..b and formulas. Digits 0 and 1 are a truth table: the all-zero row first, x0 changing fastest.""")
 @click.argument("expression")
-@option("--T seq_len", WHOLE, "Rows (bits) per sequence.", required=True)
+@option("--T seq_len", int, "Rows (bits) per sequence.", required=True)
 @option("-o --out", NEW_FILE, "Write the weights, *.safetensors.")
 @form_option("table", "json")
 def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -14,15 +14,17 @@ from boundcalc.base.files import read_json
 from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
-from boundcalc.cli._options import FILE, NUMBER, WHOLE, Number, all_of, number, option, pairs, several, shown, whole
+from boundcalc.cli._options import FILE, all_of, number, option, pairs, several, shown, whole
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 from boundcalc.setting.setting import refuse_missing
 
 # -- the field table
 
-_WORD = Number("word", str, "relu")
-_ANSWER = Number("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get, "yes")
-_TYPES = {int: WHOLE, float: NUMBER, bool: _ANSWER, str: _WORD}
+_KINDS: Mapping[type, tuple[str, Callable[[str], Any]]] = {
+    **{int: ("whole number", whole), float: ("number", number), str: ("word", str)},
+    bool: ("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get),
+}
+"""How a value is called and read, by its type; None is read for what is none."""
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 """Fields of the normaliser by the names they have next to those of the architecture."""
 
@@ -43,11 +45,6 @@ class Entry(NamedTuple):
         return letter(self.field)
 
     @property
-    def type(self) -> Number:
-        """The type of its value."""
-        return _TYPES[self.spec.kind]
-
-    @property
     def option(self) -> str:
         """How it is typed, without its value."""
         return f"--{self.name.replace('_', '-')}" if self.spec.help else f"--set {self.name}"
@@ -58,9 +55,9 @@ class Entry(NamedTuple):
 
     def read(self, text: str) -> Any:
         """A value from --set or from the values of an axis."""
-        value = self.type.read(text)
-        if value is None:
-            raise InvalidSetting(f"{self.name} needs a {self.type.name}, got {text!r}")
+        called, read_value = _KINDS[self.spec.kind]
+        if (value := read_value(text)) is None:
+            raise InvalidSetting(f"{self.name} needs a {called}, got {text!r}")
         return value
 
     def of(self, setting: Setting) -> Any:
@@ -96,7 +93,7 @@ SAMPLE = tuple(f.name for f in fields(Sample))
 def _option(entry: Entry) -> Any:
     value = entry.of(Setting())
     text = value if isinstance(value, str) else value is not None and short(value)
-    return option(f"{entry.option} {entry.field}", entry.type, entry.spec.help, show_default=text)
+    return option(f"{entry.option} {entry.field}", entry.spec.kind, entry.spec.help, show_default=text)
 
 
 _OTHERS = ", ".join(entry.name for entry in ENTRIES if not entry.spec.help)

@@ -9,16 +9,7 @@ import click
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import at_least, at_most, down, log10_up, short, upper
 from boundcalc.cli._eval import alone, refuse_idle_bits
-from boundcalc.cli._options import (
-    NUMBER,
-    WHOLE,
-    command_with,
-    form_option,
-    option,
-    refuse_given,
-    refuse_others,
-    write_json,
-)
+from boundcalc.cli._options import command_with, form_option, option, refuse_given, refuse_others, write_json
 from boundcalc.cli._setting import setting_options, take_setting
 from boundcalc.cli._text import say
 
@@ -36,7 +27,7 @@ _PLANNING = ("certify", "truth", "discordant", "power", "looks")
 Exit code 1 when no value in the range searched is enough.""")
 @setting_options
 @option("--for variable", click.Choice(_VARIABLES), "What to solve for.", required=True)
-@option("--target", NUMBER, "The bound must be at most this.", 0.1)
+@option("--target", float, "The bound must be at most this.", 0.1)
 @option("--bound", str, "Which bound.", "best")
 @option("--quantity", click.Choice(("gap", "risk")), "Bound of what.", "gap")
 @option(
@@ -44,10 +35,10 @@ Exit code 1 when no value in the range searched is enough.""")
     click.Choice(("held-out", "difference")),
     "With --for n: test examples for a limit of the error at most --target, or to tell which of two models is better.",
 )
-@option("--truth", NUMBER, "The error supposed for planning n (of a difference: by how much they differ).")
-@option("--discordant", NUMBER, "Share of examples on which one of the two alone errs, likewise.")
-@option("--power", NUMBER, "Probability that n examples are enough.", 0.9)
-@option("--looks", WHOLE, "Models or looks at these examples that share delta.", 1)
+@option("--truth", float, "The error supposed for planning n (of a difference: by how much they differ).")
+@option("--discordant", float, "Share of examples on which one of the two alone errs, likewise.")
+@option("--power", float, "Probability that n examples are enough.", 0.9)
+@option("--looks", int, "Models or looks at these examples that share delta.", 1)
 @form_option("table", "json")
 def command(variable: str, target: float, bound: str, quantity: Any, form: str, **options: Any) -> None:
     """The smallest m, n, gamma or delta, or the largest T, C or depth, at which a bound is at most a target.
@@ -58,7 +49,7 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
     if variable == "n":
         takes = {"variable", "target", "form", "n_train", "delta", *_PLANNING}
         refuse_others("with --for n, which is about one fixed predictor", takes)
-        _plan(target, options["delta"] or 0.05, form, **planning)
+        _plan(target, options["delta"] or 0.05, form, planning)
         return
     refuse_given("without --for n", *_PLANNING)
     question = take_setting(options)
@@ -112,19 +103,11 @@ def command(variable: str, target: float, bound: str, quantity: Any, form: str, 
         )
 
 
-def _plan(
-    target: float,
-    delta: float,
-    form: str,
-    certify: str | None,
-    truth: float | None,
-    discordant: float | None,
-    power: float,
-    looks: int,
-) -> None:
+def _plan(target: float, delta: float, form: str, planning: dict[str, Any]) -> None:
     """How many test examples are needed."""
     from boundcalc.predictors.needed import plan_difference, plan_held_out
 
+    certify, truth, discordant, power, looks = (planning[name] for name in _PLANNING)
     if certify is None or truth is None or (certify == "difference") != (discordant is not None):
         raise InvalidSetting(
             "--for n needs --certify held-out and --truth, the error supposed for planning; or --certify difference, "

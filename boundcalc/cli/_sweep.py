@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,10 @@ from boundcalc.cli._options import FILE_OR_FOLDER, STORE, command_with, option, 
 from boundcalc.cli._text import progress, write_table
 from boundcalc.cli._train import certify_options, say_positions
 from boundcalc.lab.train.trial import Request, wanted
+
+if TYPE_CHECKING:
+    from boundcalc.lab.train.store import Store
+    from boundcalc.lab.train.sweep import Sweep
 
 _STORE = "boundcalc-runs.db"
 _COLUMNS = ("task", "T", "m", "seed", "status", "test_error", "gap")
@@ -77,20 +81,20 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
     click.echo(f"see `boundcalc sweep --store {store_path}`")
 
 
-def _list(store: Any) -> None:
+def _list(store: Store) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
-    rows: list[list[str]] = []
+    rows: list[tuple[str, ...]] = [("hash", *_COLUMNS)]
     for record in store.records():
-        values = record.summary
-        cells = (near(values[c]) if isinstance(values[c], float) else str(values[c]) for c in _COLUMNS)
-        rows.append([record.hash[:12], *cells])
-    if rows:
-        write_table([("hash", *_COLUMNS), *rows])
+        cells = (record.summary[name] for name in _COLUMNS)
+        rows.append((record.hash[:12], *(near(x) if isinstance(x, float) else str(x) for x in cells)))
+    if len(rows) > 1:
+        write_table(rows)
     names = ", ".join(f"{name} ({count})" for name, count in store.sweeps().items())
-    click.echo(f"{len(rows)} trials; sweeps: {names or 'none'}")
+    click.echo(f"{len(rows) - 1} trials; sweeps: {names or 'none'}")
 
 
-def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Any:
+def _sweep(what: str, seeds: int | None, changes: dict[str, Any]) -> Sweep:
+    """The sweep of a preset or of a file, with changes."""
     from boundcalc.lab.train.sweep import PRESETS, changed, sweep_from_json
 
     if what in PRESETS:

@@ -15,9 +15,7 @@ from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli._options import (
     NEW_FILE,
     NEW_FOLDER,
-    NUMBER,
     STORE,
-    WHOLE,
     all_of,
     command_with,
     form_option,
@@ -32,6 +30,7 @@ from boundcalc.cli._verify import fact_shown
 from boundcalc.lab.train.trial import METHODS, Optimisation, Request, wanted
 
 if TYPE_CHECKING:
+    from boundcalc.engine.bound import BoundValue
     from boundcalc.lab.train.trial import Trial
 
 _FIELDS = {
@@ -46,8 +45,8 @@ certify_options = all_of(
         "Certify a predictor's risk by this method, within --delta (repeatable).",
         kind=click.Choice((*METHODS, "all")),
     ),
-    option("--delta", NUMBER, "Failure probability.", 0.05),
-    option("--prefix", NUMBER, "Share of the examples that a rule is read off.", 0.0, show_default=False),
+    option("--delta", float, "Failure probability.", 0.05),
+    option("--prefix", float, "Share of the examples that a rule is read off.", 0.0, show_default=False),
 )
 """What is certified of what a trial's data teach, as `methods`, `delta` and `prefix`."""
 
@@ -59,16 +58,16 @@ certify_options = all_of(
   boundcalc train conjunction --T 128 --m 1000 --certify all --certificates proofs
   boundcalc train conjunction --m 64 --set 'train.balls={"W_V": ["21", 4]}' -o model.safetensors""")
 @click.argument("task")
-@option("--T T", WHOLE, "Rows (bits) per sequence.")
-@option("--s", WHOLE, "Bits that matter.")
-@option("--m", WHOLE, "Training examples (0: fresh at every step).", 64)
-@option("--seed", WHOLE, "Random seed.", 0)
-@option("--depth", WHOLE, "Blocks.")
-@option("--d", WHOLE, "Width of a row.")
-@option("--heads", WHOLE, "Attention heads per block.")
-@option("--steps", WHOLE, "Most steps of training.", Optimisation.steps)
+@option("--T T", int, "Rows (bits) per sequence.")
+@option("--s", int, "Bits that matter.")
+@option("--m", int, "Training examples (0: fresh at every step).", 64)
+@option("--seed", int, "Random seed.", 0)
+@option("--depth", int, "Blocks.")
+@option("--d", int, "Width of a row.")
+@option("--heads", int, "Attention heads per block.")
+@option("--steps", int, "Most steps of training.", Optimisation.steps)
 @several("--set changes", "n_test, or a field of task., model., init., train.", "NAME=VALUE")
-@option("--gamma", NUMBER, "Margin of the ramp loss.", 1.0)
+@option("--gamma", float, "Margin of the ramp loss.", 1.0)
 @option("-o --out save", NEW_FILE, "Write the model (safetensors).")
 @option("--store store_path", STORE, "Keep the result.")
 @certify_options
@@ -157,7 +156,7 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     return sweep_from_json(data).trials[0]
 
 
-def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[Any]:
+def _bounds(trial: Trial, result: dict[str, Any], gamma: float, delta: float) -> list[BoundValue]:
     from boundcalc import compare
     from boundcalc.lab.train.bounds import setting_of
     from boundcalc.theorems import POLICIES
@@ -217,7 +216,8 @@ def _newest(state: Mapping[str, Any]) -> str:
     return "  ".join([f"step {state['step']:>6} of {state['steps']}", *parts])
 
 
-def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float, delta: float) -> None:
+def _show(trial: Trial, result: dict[str, Any], values: list[BoundValue], gamma: float, delta: float) -> None:
+    """Print the errors, what attention looks at, the trial, its bounds and its norms."""
     length = "T" if hasattr(trial.task, "T") else "L"
     rows = getattr(trial.task, length, trial.architecture.seq_len)
     size = "fresh examples" if trial.online else f"m = {trial.m}"
@@ -225,14 +225,12 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
     low, high = test["interval"]
     say(
         f"test error {near(test['error'])} [{down(low)}, {up(high)}] of {test['n']} examples, after {result['steps']} "
-        f"steps ({result['reason']})"
+        f"steps ({result['reason']})\n"
+        f"training error {near(train['error'])}, loss {near(train['loss'])}; test loss {near(test['loss'])}"
     )
-    say(f"training error {near(train['error'])}, loss {near(train['loss'])}; test loss {near(test['loss'])}")
     for block, mass in enumerate(result.get("attention", [])):
-        say(
-            f"attention on the true coordinates, block {block}: best head {percent(mass['best_head'])}, "
-            f"mean {percent(mass['mean'])}"
-        )
+        heads = f"best head {percent(mass['best_head'])}, mean {percent(mass['mean'])}"
+        say(f"attention on the true coordinates, block {block}: {heads}")
     say(
         f"trial {trial.hash[:12]}: {getattr(trial.task, 'function', trial.task.kind)}, {length} = {rows}, {size}, "
         f"depth {trial.architecture.depth}, d = {trial.architecture.d}, {trial.architecture.heads} heads\n"
@@ -252,29 +250,30 @@ def _show(trial: Trial, result: dict[str, Any], values: list[Any], gamma: float,
         write_table([("norm (largest over heads)", *kinds), *norms], right=range(1, 1 + len(kinds)))
 
 
-def _show_bounds(values: list[Any], gamma: float, delta: float) -> None:
+def _show_bounds(values: list[BoundValue], gamma: float, delta: float) -> None:
+    """Print a row for each bound of the gap."""
     sample = values[0].setting.sample
     say(
         f"bounds of the gap (ramp loss of margin {short(gamma)}, delta {short(delta)}, share of training margins at "
         f"most gamma: {short(sample.train_error)}), corrected for norms chosen after training"
     )
-    numbers = [value for value in values if value.refusal is None and value.kind != "proxy"]
-    if numbers and all(value.vacuous for value in numbers):
-        say(f"none of {len(numbers)} is below 1 at m = {sample.n_train}")
-    rows: list[tuple[str, str, str]] = []
+    bounds = [value for value in values if value.refusal is None and value.kind != "proxy"]
+    if bounds and all(value.vacuous for value in bounds):
+        say(f"none of {len(bounds)} is below 1 at m = {sample.n_train}")
+    rows = [("bound", "gap <=", "note")]
     for value in values:
-        note = "every covering argument gives a bound above 1 here"
-        if value.refusal is not None:
-            note = f"needs {value.refusal.needs}"
-        rows.append((value.name, cell(value.to_json(), "gap"), note if value.refusal or value.trivial else ""))
+        note = f"needs {value.refusal.needs}" if value.refusal is not None else ""
+        if not note and value.trivial:
+            note = "every covering argument gives a bound above 1 here"
+        rows.append((value.name, cell(value.to_json(), "gap"), note))
     say()
-    write_table([("bound", "gap <=", "note"), *rows])
+    write_table(rows)
 
 
 def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> None:
     """A row for each method; a rule leads with what knows least of the task: its table or tree."""
     say(f"\ncertificates, each by itself with probability at least {confidence(delta)} (its own predictor)\n")
-    rows: list[tuple[str, ...]] = []
+    rows = [("method", "risk <=", "test error", "by", "based on")]
     notes: list[str] = []
     for entry in entries:
         method = entry["method"]
@@ -294,6 +293,6 @@ def show_certificates(entries: Sequence[Mapping[str, Any]], delta: float) -> Non
         measured = "" if entry["test_error"] is None else near(entry["test_error"])
         rows.append((method, up(risk, 4), measured, entry["statement"], f"{', '.join(words)}; {entry['certified']}"))
         notes += [f"{method}: {entry['file']}"] * bool(entry["file"])
-    write_table([("method", "risk <=", "test error", "by", "based on"), *rows])
+    write_table(rows)
     for note in notes:
         say(note)

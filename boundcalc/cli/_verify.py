@@ -19,6 +19,7 @@ from boundcalc.cli._setting import Question, setting_lines
 from boundcalc.cli._text import say, say_checked
 
 if TYPE_CHECKING:
+    from boundcalc.predictors.certificate import PredictorCertificate
     from boundcalc.proof.certificate import Certificate
     from boundcalc.setting import Setting
 
@@ -46,10 +47,7 @@ def command(file: str, form: str, data: str | None, model: str | None) -> None:
     second checker, which stands alone (python -m boundcalc.proof.second FILE), or from the facts that the certificate
     of one predictor is based on.
     """
-    try:
-        text = read_text(file, error=CertificateError)
-    except OSError as error:
-        raise CertificateError(f"cannot read {file}: {error.strerror or error}") from None
+    text = read_text(file, error=CertificateError)
     raw = parse_json(text, file, CertificateError)
     kind = str(raw.get("format")).partition("/")[0] if isinstance(raw, dict) else ""
     of_predictor = kind == "boundcalc-predictor-certificate"
@@ -90,15 +88,14 @@ def _bound(raw: Any, text: str) -> _Verified:
         confirmed = math.nextafter(float(second.confirm(text).log_value), math.inf)
     except second.Refused as error:
         raise CertificateError(f"the second checker, which stands alone, does not confirm it: {error}") from None
-    sample, trivial, levels = certificate.setting.sample, certificate.trivial, len(certificate.levels)
-    at = f" at margin training error {up(sample.train_error)}" if certificate.quantity == "risk" else ""
-    log10 = log10_up(confirmed)
+    what, sample, levels = certificate.quantity, certificate.setting.sample, len(certificate.levels)
+    at = f" at margin training error {up(sample.train_error)}" if what == "risk" else ""
+    log10, trivial = log10_up(confirmed), certificate.trivial
     vacuous = " (vacuous: above 1)" if log10 >= 0 else ""
-    claim = f"verified: {certificate.quantity}{at} <= {upper(log10, 6)}{vacuous}, {_sure(sample.delta)}"
+    claim = f"verified: {what}{at} <= {upper(log10, 6)}{vacuous}, {_sure(sample.delta)}"
     how = f"strategy {certificate.strategy}" + (f", {levels} level{'s' * (levels != 1)}" if levels else "") + "; "
     if trivial:
-        claim = f"verified, and trivial: no cover is counted, so it bounds nothing about the {certificate.quantity}"
-        how = ""
+        claim, how = f"verified, and trivial: no cover is counted, so it bounds nothing about the {what}", ""
     digits, interval = (upper(log / math.log(10), 12) for log in (confirmed, first))
     labelled = {
         **_about(certificate.setting),
@@ -108,9 +105,8 @@ def _bound(raw: Any, text: str) -> _Verified:
         "second": f"confirmed by the checker that stands alone: {digits}, in 50 digits",
         "first": f"confirmed in interval arithmetic: {interval}",
     }
-    value, log10_value = (None, None) if trivial else (value_up(confirmed), log10)
-    numbers = {"quantity": certificate.quantity, "kind": certificate.kind, "trivial": trivial}
-    return claim, labelled, {**numbers, "value": value, "log10_value": log10_value}
+    value = {"value": None, "log10_value": None} if trivial else {"value": value_up(confirmed), "log10_value": log10}
+    return claim, labelled, {"quantity": what, "kind": certificate.kind, "trivial": trivial} | value
 
 
 def _score(raw: Any, text: str) -> _Verified:
@@ -211,16 +207,15 @@ def fact_shown(fact: float) -> str:
     return str(fact) if isinstance(fact, int) else up(fact)
 
 
-def _beforehand(certificate: Any) -> str:
+def _beforehand(certificate: PredictorCertificate) -> str:
     """What was fixed before the data: how many alternatives share delta, the one that was chosen, every seed."""
     listed = certificate.to_json()["alternatives"]
     count, taken = len(listed), listed[certificate.chosen]
     text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
     if count > 1:
         text += f", {short(taken['delta'])} of it for this one"
-    numbers = {name: value for name, value in taken.items() if isinstance(value, int | float | list)}
-    plain = [f"{name} {value}" for name, value in numbers.items() if name != "delta"]
-    text += f" ({', '.join(plain)})" if plain else ""
+    sizes = {name: value for name, value in taken.items() if isinstance(value, int | float | list) and name != "delta"}
+    text += f" ({', '.join(f'{name} {value}' for name, value in sizes.items())})" if sizes else ""
     for kind in ("seed", "draw"):
         values = sorted({entry[kind] for entry in listed if kind in entry})
         text += f"; {kind}s {', '.join(map(str, values))}" if values else ""
@@ -240,18 +235,18 @@ def _model(recipe: Mapping[str, Any]) -> str:
 def _learner(recipe: Mapping[str, Any], weights: Path, environment: Mapping[str, Any]) -> Any:
     """What a recipe describes; the weights of a rule that no file has are those that training gives again."""
     kind = recipe.get("kind")
-    if kind == "stored network" and weights.exists():
+    if kind == "stored network":
         from boundcalc.predictors.rules.certify import StoredNetwork
 
-        return StoredNetwork.load(weights)
-    if kind == "stored network":
-        from boundcalc.lab.train.certify import trained_network
-        from boundcalc.lab.train.trial import Trial
-
+        if weights.exists():
+            return StoredNetwork.load(weights)
         if recipe["trial"] is None:
             raise CertificateError(
                 f"a rule is proved from the weights, and {weights} is not there: name them with --model"
             )
+        from boundcalc.lab.train.certify import trained_network
+        from boundcalc.lab.train.trial import Trial
+
         return trained_network(Trial.from_json(recipe["trial"]))
     if kind not in ("model", "network"):
         raise CertificateError(
@@ -266,6 +261,4 @@ def _learner(recipe: Mapping[str, Any], weights: Path, environment: Mapping[str,
     threads = environment.get("threads", 1)
     if isinstance(threads, int) and 1 <= threads <= 1024:
         torch.set_num_threads(threads)
-    if kind == "network":
-        return ModelNetwork.from_recipe(recipe)
-    return ModelLearner.from_recipe(recipe)
+    return (ModelNetwork if kind == "network" else ModelLearner).from_recipe(recipe)
