@@ -183,7 +183,7 @@ class FileCommand(click.Command):
 
 
 def command_with(examples: str) -> Callable[[Any], click.Command]:
-    """A command whose help ends in these examples, and what is said after them."""
+    """A command whose help ends in these examples, and in the text after them."""
     return click.command(cls=FileCommand, epilog=f"\b\nExamples:\n{examples}")
 
 

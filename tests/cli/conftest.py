@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner, Result
 
 from boundcalc.cli import main
-
-Run = Callable[..., Result]
 
 
 def run_line(*words: str) -> Result:
@@ -32,11 +28,6 @@ def printed(*words: str) -> str:
 def answer(line: str) -> dict[str, Any]:
     """What a command prints for programs."""
     return json.loads(printed(f"{line} --format json"))
-
-
-@pytest.fixture(scope="session")
-def run() -> Run:
-    return run_line
 
 
 def one_line(outcome: Result) -> str:

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
-import math
+import json
 import random
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from boundcalc import Setting, compare
 from boundcalc.base.rounding import upper
 from boundcalc.cli._options import number
-from boundcalc.cli._setting import ENTRIES
-from boundcalc.setting import Architecture, Sample
-from boundcalc.theorems import BOUNDS, POLICIES
+from boundcalc.theorems import BOUNDS, POLICIES, THEOREMS
 
 from .conftest import answer, one_line, printed, run_line, written
 
-
-def test_every_field_of_a_setting_has_an_option() -> None:
-    settable = {entry.field for entry in ENTRIES} | {"layers", "measured"}  # lists of layers come in files
-    assert {f.name for part in (Architecture, Sample) for f in fields(part)} <= settable
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("1e6", 1e6), ("10^6", 1e6), ("1_000", 1e3), ("0.05", 0.05), ("10^-3", 1e-3)]
+    ("text", "value"),
+    [("1e6", 1e6), ("10^6", 1e6), ("1_000", 1e3), ("0.05", 0.05), ("10^-3", 1e-3)]
+    + [(text, None) for text in ("", "abc", "1e", "10^", "2^x", "0^-1", "1,5")],
 )
-def test_numbers_are_read_as_people_write_them(text: str, value: float) -> None:
-    assert number(text) == pytest.approx(value, rel=1e-15)
-
-
-@pytest.mark.parametrize("text", ["", "abc", "1e", "10^", "2^x", "0^-1", "1,5"])
-def test_what_is_no_number_is_none(text: str) -> None:
-    assert number(text) is None
+def test_numbers_are_read_as_people_write_them(text: str, value: float | None) -> None:
+    assert number(text) == (value if value is None else pytest.approx(value, rel=1e-15))
 
 
 def test_the_table_shows_what_compare_finds() -> None:
@@ -53,7 +47,6 @@ def test_values_beyond_floats_are_powers_of_ten() -> None:
     line = "eval --depth 150 --C 500 --bound closed --no-solve"
     assert re.search(r"vacuous \(10\^\d{3,}\.\d\)", printed(line))
     assert answer(line)["results"][0]["log10_gap"] > 1000
-    assert (upper(345.41), upper(-1000.07), upper(-math.inf)) == ("10^345.5", "10^-1000.0", "0")
 
 
 def test_the_smallest_m_is_enough_and_not_much_less_is() -> None:
@@ -195,3 +188,69 @@ def test_sweeps_take_bits() -> None:
 )
 def test_bits_that_would_change_nothing_are_refused(line: str) -> None:
     assert "bits" in one_line(run_line(line))
+
+
+# -- JSON is what its schema says
+
+SCHEMA = Draft202012Validator(json.loads((ROOT / "docs" / "results.schema.json").read_text(encoding="utf-8")))
+QUESTIONS = (
+    "eval --depth 1",
+    "eval --preset llama --depth 1 --m 10^9 --bound best",
+    "eval --depth 400 --C 30 --bound closed",
+    "eval --train-error 0.05 --set classes=10",
+)
+
+
+@pytest.mark.parametrize("line", QUESTIONS)
+def test_json_is_as_the_schema_says(line: str) -> None:
+    document = answer(line)
+    SCHEMA.validate(document)
+    assert line != QUESTIONS[0] or Setting.from_json(document["setting"]) == Setting.of(depth=1)
+
+
+def test_the_schema_refuses_broken_documents() -> None:
+    """Negative control."""
+    document = answer(QUESTIONS[0])
+    for break_it in (
+        lambda d: d.pop("setting"),
+        lambda d: d["results"][0].pop("log10_risk"),
+        lambda d: d["results"][0].update(gap=1.5),
+        lambda d: d["results"][0].update(gap=None),
+        lambda d: d["results"][0].update(kind="guess"),
+        lambda d: d["results"][0].update(surprise=1),
+        lambda d: d["results"][0].update(refusal="no"),
+        lambda d: d["setting"]["sample"].update(delta=0),
+        lambda d: d["smallest_m"]["gap"].update(m=0.5),
+    ):
+        broken = copy.deepcopy(document)
+        break_it(broken)
+        assert not SCHEMA.is_valid(broken)
+
+
+# -- theorems that are not about a setting
+
+POINT = {"C_V": 1, "K_V": 4, "K_QK": 2, "L_s": 1, "epsilon": 0.1, "kappa_w": 3, "e_pre": 0.01}
+ALONE = [name for name in THEOREMS if name not in BOUNDS and name != "K1"]
+"""K1 is a formula for each depth: tests/theorems."""
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_every_theorem_that_is_not_about_a_setting_has_a_checked_value(name: str) -> None:
+    theorem = THEOREMS[name]
+    inputs = {symbol.name for symbol in theorem.formula(theorem.main_quantity).inputs}
+    options = " ".join(f"--set {key}={value}" for key, value in POINT.items() if key in inputs)
+    best, *_ = answer(f"eval --bound {name} {options}")["results"]
+    assert best["kind"] == "bound"
+    assert best["value"] > 0
+    value = theorem.formula(best["form"]).value(**best["inputs"])
+    assert value <= best["value"] == pytest.approx(value, rel=1e-12)
+
+
+def test_values_are_those_of_the_formulas() -> None:
+    (best,) = answer("eval --bound X3 --set L=4096")["results"]
+    assert best["form"] == "best_error"
+    forms = [row["form"] for row in answer("eval --bound X3 --set L=4096 --set rho=0.1")["results"]]
+    assert forms == ["best_error", "error"]
+    at = {"L": 4096, "temperature": 0.8, "M": 1, "delta": 0.05}
+    for row in answer("eval --bound X4 --set L=4096 --set tau=0.8")["results"]:
+        assert row["value"] == pytest.approx(THEOREMS["X4"].formula(row["form"]).value(**at), rel=1e-12)

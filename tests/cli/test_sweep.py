@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
 
 from boundcalc.cli._grid import parse_axes
 
-from .conftest import Run, one_line
+from .conftest import answer, one_line, printed, run_line
 
 
 @pytest.mark.parametrize(
@@ -38,40 +37,37 @@ def test_axes_are_read_as_written(text: str, values: list[object]) -> None:
     assert [type(value) for value in found] == [type(value) for value in values]
 
 
-def test_geometric_ranges_keep_their_last_point_despite_rounding() -> None:
-    for count in range(2, 34):
-        ((_, found),) = parse_axes([f"m=1:{3**count}:x3"]).values()
-        assert found == [3**k for k in range(count + 1)]
+@pytest.mark.parametrize("count", range(2, 34))
+def test_geometric_ranges_keep_their_last_point_despite_rounding(count: int) -> None:
+    ((_, found),) = parse_axes([f"m=1:{3**count}:x3"]).values()
+    assert found == [3**k for k in range(count + 1)]
 
 
-def test_every_point_is_what_eval_says_there(run: Run) -> None:
-    line = ("--depth", "1", "--bound", "closed", "--bound", "T-free")
-    sweep = run("eval", *line, "--sweep", "T=8,32", "--sweep", "C=1,2", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(sweep.stdout)))
+def table(line: str) -> list[dict[str, str]]:
+    """The rows of a sweep."""
+    return list(csv.DictReader(io.StringIO(printed(f"eval {line} --format csv"))))
+
+
+def test_every_point_is_what_eval_says_there() -> None:
+    rows = table("--depth 1 --bound closed --bound T-free --sweep T=8,32 --sweep C=1,2")
     assert [(row["T"], row["C"]) for row in rows[::2]] == [("8", "1.0"), ("8", "2.0"), ("32", "1.0"), ("32", "2.0")]
     for row in rows:
-        one = run("eval", *line[:2], "--bound", row["name"], "--T", row["T"], "--C", row["C"], "--format", "json")
-        (result,) = json.loads(one.stdout)["results"]
+        (result,) = answer(f"eval --depth 1 --bound {row['name']} --T {row['T']} --C {row['C']}")["results"]
         assert float(row["log10_gap"]) == result["log10_gap"]
         assert float(row["log10_risk"]) == result["log10_risk"]
 
 
-def test_points_that_make_no_setting_are_rows(run: Run) -> None:
-    outcome = run("eval", "--sweep", "heads=1,3", "--format", "csv")
-    assert outcome.exit_code == 0
-    rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
-    assert rows[0]["refusal"] == ""
-    assert "not divisible" in rows[1]["refusal"]
-    assert rows[1]["gap"] == ""
-    assert run("eval", "--sweep", "heads=3,5").exit_code == 1
+def test_points_that_make_no_setting_are_rows() -> None:
+    one, three = table("--sweep heads=1,3")
+    assert one["refusal"] == three["gap"] == ""
+    assert "not divisible" in three["refusal"]
+    assert run_line("eval --sweep heads=3,5").exit_code == 1
 
 
-def test_a_sweep_of_the_knob_beside_norms_of_some_weights(run: Run) -> None:
+def test_a_sweep_of_the_knob_beside_norms_of_some_weights() -> None:
     """The knob that the other weights need is what is swept; where none needs it, or none gives it, that is said."""
-    some = ("eval", "--depth", "1", "--bound", "best", "--norm", "W_V=op:2,21:2")
-    found = run(*some, "--sweep", "C=1,2", "--format", "csv")
-    assert found.exit_code == 0, found.stderr
-    assert len(found.stdout.splitlines()) == 3
-    assert "no norm budget for" in one_line(run(*some, "--sweep", "m=1e6,1e7"))
-    every = (word for kind in ("W_QK", "W_1", "readout") for word in ("--norm", f"{kind}=op:1,21:1"))
-    assert "sweeping C would change nothing" in one_line(run(*some, *every, "--sweep", "C=1,2"))
+    some = "--depth 1 --bound best --norm W_V=op:2,21:2"
+    assert len(table(f"{some} --sweep C=1,2")) == 2
+    assert "no norm budget for" in one_line(run_line(f"eval {some} --sweep m=1e6,1e7"))
+    every = " ".join(f"--norm {kind}=op:1,21:1" for kind in ("W_QK", "W_1", "readout"))
+    assert "sweeping C would change nothing" in one_line(run_line(f"eval {some} {every} --sweep C=1,2"))

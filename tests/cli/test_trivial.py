@@ -12,7 +12,7 @@ from boundcalc import Setting, compare, evaluate
 from boundcalc.base.rounding import upper
 from boundcalc.engine.sweep import sweep
 
-from .conftest import Run, one_line
+from .conftest import one_line, run_line
 
 LINE = ("--depth", "2", "--m", "10000")
 SETTING = Setting.of(depth=2, n_train=10**4)
@@ -36,9 +36,9 @@ def printed(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_no_format_of_eval_prints_one(run: Run, form: str) -> None:
+def test_no_format_of_eval_prints_one(form: str) -> None:
     words = [word for name in TRIVIAL for word in ("--bound", name)]
-    outcome = run("eval", *LINE, *words, "--no-solve", "--format", form)
+    outcome = run_line("eval", *LINE, *words, "--no-solve", "--format", form)
     assert outcome.exit_code == 0
     assert printed(outcome.stdout) == set()
     assert "chain" not in outcome.stdout
@@ -46,8 +46,8 @@ def test_no_format_of_eval_prints_one(run: Run, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])
-def test_no_sweep_prints_one(run: Run, form: str) -> None:
-    outcome = run("eval", "--depth", "2", "--sweep", "m=100,10000", "--format", form)
+def test_no_sweep_prints_one(form: str) -> None:
+    outcome = run_line("eval", "--depth", "2", "--sweep", "m=100,10000", "--format", form)
     assert outcome.exit_code == 0
     assert printed(outcome.stdout) == set()
     assert "chain" not in outcome.stdout
@@ -56,15 +56,15 @@ def test_no_sweep_prints_one(run: Run, form: str) -> None:
     assert columns["trivial"] == [True, True]
 
 
-def test_certificates_of_nothing_are_not_written(run: Run, tmp_path: Path) -> None:
+def test_certificates_of_nothing_are_not_written(tmp_path: Path) -> None:
     path = tmp_path / "gap.json"
-    outcome = run("eval", *LINE, "--bound", "best", "--certificate", str(path))
+    outcome = run_line("eval", *LINE, "--bound", "best", "--certificate", str(path))
     assert outcome.exit_code == 1
     assert "trivial" in one_line(outcome)
     assert not path.exists()
     evaluate(SETTING).certificate.save(path)
     for form in ("table", "json"):
-        outcome = run("verify", str(path), "--format", form)
+        outcome = run_line("verify", str(path), "--format", form)
         assert outcome.exit_code == 0
         assert "trivial" in outcome.stdout
         assert printed(outcome.stdout) == set()

@@ -1,4 +1,4 @@
-"""Commands as documents show them, and what a command line means, without running it."""
+"""Commands in tables of documents, and what a command line means, without running it; test_blocks.py runs blocks."""
 
 from __future__ import annotations
 
@@ -18,27 +18,16 @@ _PLACE = re.compile(r"(^|[ =@/])[A-Z][A-Z_]+[0-9]?([ .:,=]|$)|\.\.\.|\[|\||<|\u2
 
 
 def shown(text: str) -> list[str]:
-    """Command lines of a page: in blocks, and in cells of tables."""
-    text = text.replace("\\\n", " ")
-    fences = re.findall(r"^```([^`\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    blocks = [block for language, block in fences if language.strip() in ("", "sh", "{command}")]
-    lines = [line.strip().removeprefix("$ ") for block in blocks for line in block.splitlines()]
-    lines += [line.strip() for line in re.findall(r"^    (boundcalc .*)$", text, re.MULTILINE)]
-    lines += re.findall(r"^\| `(boundcalc [^`]+)` \|", text, re.MULTILINE)
-    found = [line.partition(" # ")[0].partition("  #")[0].strip() for line in lines if line.startswith("boundcalc ")]
-    typed = [line for line in dict.fromkeys(found) if not line.endswith(".")]  # which ends a sentence
-    return [line for line in typed if not _PLACE.search(line)]
+    """Command lines in the first cells of tables."""
+    lines = re.findall(r"^\| `(boundcalc [^`]+)` \|", text, re.MULTILINE)
+    return [line for line in dict.fromkeys(lines) if not _PLACE.search(line)]
 
 
 def parsed(line: str) -> dict[str, Any]:
     """The options of a command line, as the command understands them."""
-    _, *words = shlex.split(line, comments=True)
+    _, name, *words = shlex.split(line, comments=True)
     context = click.Context(main, info_name="boundcalc", **main.context_settings)  # click remembers the names of --help
-    command: click.Command = main
-    while isinstance(command, click.Group):
-        name, *words = words
-        inner = command.get_command(context, name)
-        if inner is None:
-            raise click.UsageError(f"there is no command {name}")
-        command = inner
-    return command.make_context(command.name, list(words), parent=context).params
+    command = main.get_command(context, name)
+    if command is None:
+        raise click.UsageError(f"there is no command {name}")
+    return command.make_context(command.name, words, parent=context).params

@@ -74,7 +74,7 @@ class Tables(Generic[_Matrix]):
 
     @property
     def eps(self) -> float:
-        """Beside the mean square of a row, in a scale: without a normalisation the scale is 1."""
+        """What is added to the mean square of a row, in a scale: without a normalisation the scale is 1."""
         return 1.0 if self.architecture.normalisation == "none" else self.architecture.eps
 
     def scale_of_square(self, square: Any) -> Any:
