@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,21 +13,20 @@ from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
 from boundcalc.base.rounding import confidence, down, near, short, up
-from boundcalc.cli._options import Input, command_with, form_option, option, pairs, refuse_given, several, write_json
+from boundcalc.cli._options import FILE, command_with, form_option, option, pairs, refuse_given, several, write_json
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import say, write_table
 
 _KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
-_ROWS = Input(exists=True, dir_okay=False, path_type=Path)
 
 
 @command_with("""\
   boundcalc latent pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
   boundcalc latent pairs.npy --values 2 --queries queries.npy --temperature 0.1
   boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""")
-@click.argument("file", metavar="PAIRS", type=_ROWS)
+@click.argument("file", metavar="PAIRS", type=FILE)
 @option("--values width", int, "Columns of the value, the last ones.", 1)
-@option("--queries", _ROWS, "Keys of the queries, a row each (default: those of the pairs).")
+@option("--queries", FILE, "Keys of the queries, a row each (default: those of the pairs).")
 @option("--kernel", click.Choice(_KERNELS), "Of CME attention.", "linear")
 @several("--set words", "A parameter of the kernel (repeatable).", "NAME=VALUE")
 @option("--ridge", float, "Variance of the noise over that of the prior.", 1.0)
@@ -37,7 +35,7 @@ _ROWS = Input(exists=True, dir_okay=False, path_type=Path)
 @option("--rkhs-norm norm", float, "Of the conditional mean in the kernel's space; for X3k.")
 @option("--delta", float, "Failure probability.", 0.05)
 @form_option("table", "json")
-def command(file: Path, noise: float | None, norm: float | None, form: str, **options: Any) -> None:
+def command(file: str, noise: float | None, norm: float | None, form: str, **options: Any) -> None:
     """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
 
     CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior
@@ -89,12 +87,12 @@ def _cell(name: str, x: Any) -> str:
     return up(x) if name == "X3k" else near(x)
 
 
-def _array(path: Path) -> Any:
+def _array(path: str) -> Any:
     """The array in a .npy file, or in a .csv file of numbers."""
     import numpy as np
 
     try:
-        if path.suffix == ".npy":
+        if path.endswith(".npy"):
             array = np.asarray(np.load(path))
         else:
             text = read_text(path, more="write the array as .npy")
