@@ -75,15 +75,14 @@ def blocks(page: str, text: str) -> list[Block]:
 
 def smaller(line: str, options: str) -> str:
     """A command with options in place of its own of the same name, or added."""
-    words, given = shlex.split(line), shlex.split(options)
-    pairs, replaced = zip(given[::2], given[1::2], strict=True), set[str]()
-    for name, value in pairs:
+    words, more = shlex.split(line), shlex.split(options)
+    replaced = set[str]()
+    for name, value in zip(more[::2], more[1::2], strict=True):
         if name in words and name not in replaced:
             words[words.index(name) + 1] = value
-            replaced.add(name)
         else:
             words += [name, value]
-            replaced.add(name)
+        replaced.add(name)
     return shlex.join(words)
 
 
@@ -109,9 +108,8 @@ class Page:
                 raise Broken(f"{block.place}: {type(error).__name__}: {error}") from error
 
     def _run(self, block: Block) -> None:
-        if block.language in (*PLAIN, *DIRECTIVES):
-            return
-        if any(block.mark(name) is not None for name in ("command", "output", "python")):
+        elsewhere = any(block.mark(name) is not None for name in ("command", "output", "python"))
+        if elsewhere or block.language in (*PLAIN, *DIRECTIVES):
             return
         if block.mark("file") is not None:
             self._is_read(block)
@@ -126,16 +124,10 @@ class Page:
             )
 
     def _is_read(self, block: Block) -> None:
-        """A file is read by a command, imported by another file, or typeset from what commands wrote."""
+        """A file is read by a command, or imported by another file."""
         name = block.mark("file") or ""
-        if block.language == "tex":
-            parts = [self.folder / f"{part}.tex" for part in re.findall(r"\\input\{(.*?)\}", block.text)]
-            missing = [part.name for part in parts if not part.exists()]
-            if missing or not parts:
-                raise Broken(f"{block.place}: {name} takes in {missing}, which nothing wrote")
-            return
-        others = [other for other in self.blocks if other is not block]
-        if not any(re.search(rf"\b{re.escape(name)}\b|from {Path(name).stem} import", each.text) for each in others):
+        others = [other.text for other in self.blocks if other is not block]
+        if not any(re.search(rf"\b{re.escape(name)}\b|from {Path(name).stem} import", text) for text in others):
             raise Broken(f"{block.place}: nothing on the page reads {name}")
 
     def _line(self, block: Block, line: str) -> None:
