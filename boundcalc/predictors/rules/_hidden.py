@@ -5,22 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from flint import arb
 
 from boundcalc.predictors.data import Array
 
-_BENDS = (1.4142135, 1.4142136)
-"""Floats around the root of 2, where the second derivative of GELU, (2 - z^2) times the normal density, changes its
+_BENDS = (-1.4142136, -1.4142135, 1.4142135, 1.4142136)
+"""Floats around the roots of 2, where the second derivative of GELU, (2 - z^2) times the normal density, changes its
 sign."""
-_PIECES = (
-    (-math.inf, -_BENDS[1]),
-    (-_BENDS[1], -_BENDS[0]),
-    (-_BENDS[0], _BENDS[0]),
-    (_BENDS[0], _BENDS[1]),
-    (_BENDS[1], math.inf),
-)
 _HALVINGS = 40
 
 
@@ -64,13 +58,11 @@ def offset(name: str, g: arb, a: float, low: float, high: float) -> arb:
     if not (bool(g > 0) or bool(g < 0) or bool(g == 0)):
         return arb.neg_inf()
     values: list[arb] = []
-    for piece, (start, end) in enumerate(_PIECES):
-        left, right = max(low, start), min(high, end)
-        if left > right:
-            continue
-        if piece in (1, 3):
+    for left, right in pairwise([low, *(bend for bend in _BENDS if low < bend < high), high]):
+        middle = abs(left / 2 + right / 2)
+        if _BENDS[2] <= middle <= _BENDS[3]:
             values.append(above(arb(left).union(arb(right))))
-        elif bool(g > 0) == (piece == 2):
+        elif bool(g > 0) == (middle < _BENDS[2]):
             touch = arb(_lowest(float(g.mid()), a, left, right))
             rise = g * phi_slope(touch) - slope
             values.append(above(touch) + least([rise * (arb(z) - touch) for z in (left, right)]))

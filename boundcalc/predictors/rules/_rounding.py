@@ -42,37 +42,31 @@ def float32_error(architecture: Architecture, weights: Mapping[str, Array]) -> f
     w = {name: value.astype(np.float64) for name, value in weights.items()}
     bits = w["embedding"][:2, None] + w["positions"][None, 1:]
     rows = np.concatenate([w["embedding"][2:] + w["positions"][:1], *bits])  # the row that is read, bits 0, bits 1
-    rows_off, out = _UNIT * np.abs(rows), w["W_O[0]"].reshape(a.heads, -1, a.d)
-    turned: list[tuple[float, Array, Array]] = []  # how far weights are off in total variation, values, W_O of the head
-    pooled, pooled_off, largest = [], [], 0.0
-    for h in range(a.heads):
-        q, dq = _affine(rows[:1], rows_off[:1], w["W_Q[0]"][h], w["b_Q[0]"][h])
-        k, dk = _affine(rows, rows_off, w["W_K[0]"][h], w["b_K[0]"][h])
-        v, dv = _affine(rows, rows_off, w["W_V[0]"][h], w["b_V[0]"][h])
-        scores, sizes = (k @ q[0]) / math.sqrt(a.head_width), (np.abs(k) + dk) @ (np.abs(q[0]) + dq[0])
-        ds = dk @ np.abs(q[0]) + (np.abs(k) + dk) @ dq[0] + _gamma(a.head_width + 3) * sizes
-        ds, largest = ds / math.sqrt(a.head_width), max(largest, float(sizes.max()))
-        spread = scores.max() - scores.min() + 2 * ds.max()
-        # weights whose logarithms are off by at most e are off by tanh(e / 2) in total variation
-        log_off = float(ds.max() + _UNIT * spread + 1.01 * _LIBRARY)
-        turned.append((math.tanh(log_off / 2) + a.seq_len * _TINY, v, out[h]))
-        pooled.append((np.abs(v) + dv).max(0))
-        pooled_off.append(dv.max(0) + _gamma(2 * a.seq_len + 6) * pooled[-1] + _TINY)
-    mixed = np.concatenate(pooled) @ np.abs(w["W_O[0]"]) + np.abs(w["b_O[0]"]) + np.abs(rows[0])
-    row_off = np.concatenate(pooled_off) @ np.abs(w["W_O[0]"]) + rows_off[0] + _gamma(a.d + 3) * mixed + _TINY
+    rows_off, out, root = _UNIT * np.abs(rows), w["W_O[0]"].reshape(a.heads, -1, a.d), math.sqrt(a.head_width)
+    # heads first, then rows
+    q, dq = _affine(rows[:1], rows_off[:1], w["W_Q[0]"], w["b_Q[0]"])
+    k, dk = _affine(rows, rows_off, w["W_K[0]"], w["b_K[0]"])
+    v, dv = _affine(rows, rows_off, w["W_V[0]"], w["b_V[0]"])
+    scores, sizes = (k * q).sum(2) / root, ((np.abs(k) + dk) * (np.abs(q) + dq)).sum(2)
+    ds = (dk * np.abs(q) + (np.abs(k) + dk) * dq).sum(2) / root + _gamma(a.head_width + 3) * sizes / root
+    spread = scores.max(1) - scores.min(1) + 2 * ds.max(1)
+    # weights whose logarithms are off by at most e are off by tanh(e / 2) in total variation
+    share = np.tanh((ds.max(1) + _UNIT * spread + 1.01 * _LIBRARY) / 2) + a.seq_len * _TINY
+    pooled = (np.abs(v) + dv).max(1)
+    pooled_off = dv.max(1) + _gamma(2 * a.seq_len + 6) * pooled + _TINY
+    mixed = pooled.ravel() @ np.abs(w["W_O[0]"]) + np.abs(w["b_O[0]"]) + np.abs(rows[0])
+    row_off = pooled_off.ravel() @ np.abs(w["W_O[0]"]) + rows_off[0] + _gamma(a.d + 3) * mixed + _TINY
     size = mixed + row_off  # of the coordinates of the row behind the attention
-    if not (largest < _LARGEST and float((size**2).sum()) < _LARGEST):
+    if not (float(sizes.max()) < _LARGEST and float((size**2).sum()) < _LARGEST):
         return None
 
     def moved(columns: Array) -> Array:
         """How far <w, r> is off at most, for every column w."""
-        seen = [(share, v @ (part @ columns)) for share, v, part in turned]
-        return _OWN * (row_off @ np.abs(columns) + sum(share * (at.max(0) - at.min(0)) for share, at in seen))
+        seen = v @ (out @ columns)
+        return _OWN * (row_off @ np.abs(columns) + share @ (seen.max(1) - seen.min(1)))
 
-    low = high = (rows[0] + w["b_O[0]"]) @ w["W_1[0]"] + w["b_1[0]"]
-    for _, v, part in turned:
-        seen = v @ (part @ w["W_1[0]"])
-        low, high = low + seen.min(0), high + seen.max(0)
+    seen, first = v @ (out @ w["W_1[0]"]), (rows[0] + w["b_O[0]"]) @ w["W_1[0]"] + w["b_1[0]"]
+    low, high = first + seen.min(1).sum(0), first + seen.max(1).sum(0)
     dz = moved(w["W_1[0]"]) + _gamma(a.d + 1) * (size @ np.abs(w["W_1[0]"]) + np.abs(w["b_1[0]"])) + _TINY
     z = np.maximum(np.abs(low), np.abs(high)) + dz
     y = size + z @ np.abs(w["W_2[0]"]) + np.abs(w["b_2[0]"])  # |phi(z)| <= |z|
@@ -87,7 +81,7 @@ def _gamma(n: int) -> float:
     return n * _UNIT / (1 - n * _UNIT)
 
 
-def _affine(rows: Array, off: Array, matrix: Array, offset: Array) -> tuple[Array, Array]:
-    """Rows W + b in real numbers, and how far the rounded result is from it where the rows are off."""
-    sizes = (np.abs(rows) + off) @ np.abs(matrix) + np.abs(offset)
-    return rows @ matrix + offset, off @ np.abs(matrix) + _gamma(len(matrix) + 1) * sizes + _TINY
+def _affine(rows: Array, off: Array, matrices: Array, offsets: Array) -> tuple[Array, Array]:
+    """Rows W + b in real numbers for every head, and how far the rounded results are from it where the rows are off."""
+    sizes = (np.abs(rows) + off) @ np.abs(matrices) + np.abs(offsets)[:, None]
+    return rows @ matrices + offsets[:, None], off @ np.abs(matrices) + _gamma(len(rows[0]) + 1) * sizes + _TINY

@@ -117,26 +117,29 @@ class Rule:
         As if it answered all inputs.
         """
         filled = _filled(self.tree)
-        read = tuple(sorted({t for path, _ in _paths(filled, ()) for t, _ in path}))
+        read = sorted({t for path, _ in _paths(filled, ()) for t, _ in path})
         if filled == -1 or len(read) > _MOST_READ:
             return None
-        cells = {
-            p: _follow(filled, dict(zip(read, p, strict=True))) for p in itertools.product((0, 1), repeat=len(read))
-        }
+        cells = np.empty((2,) * len(read), dtype=np.int64)
+        for path, answer in _paths(filled, ()):
+            bits = dict(path)
+            cells[tuple(bits.get(t, slice(None)) for t in read)] = answer
         for place in reversed(range(len(read))):
-            halves = [{p[:place] + p[place + 1 :]: a for p, a in cells.items() if p[place] == c} for c in (0, 1)]
-            if halves[0] == halves[1]:
-                cells, read = halves[0], read[:place] + read[place + 1 :]
-        return read, tuple(cells[p] for p in itertools.product((0, 1), repeat=len(read)))
+            low, high = np.moveaxis(cells, place, 0)
+            if (low == high).all():
+                del read[place]
+                cells = low
+        return tuple(read), tuple(cells.ravel().tolist())
 
     @property
     def name(self) -> str | None:
         """The name of its function, where the code has one."""
         if self.table is None:
             return None
-        s = len(self.table[0])
-        ones = [sum(pattern) for pattern in itertools.product((0, 1), repeat=s)]
-        return next((n for n, f in NAMES.items() if tuple(int(f(k, s)) for k in ones) == self.table[1]), None)
+        table, s = self.table[1], len(self.table[0])
+        return next(
+            (name for name, f in NAMES.items() if table == tuple(f(k.bit_count(), s) for k in range(2**s))), None
+        )
 
     @cached_property
     def probabilities(self) -> dict[str, Fraction]:
@@ -207,12 +210,6 @@ def _paths(tree: Tree, path: tuple[tuple[int, int], ...]) -> Iterator[tuple[tupl
     else:
         for bit in (0, 1):
             yield from _paths(tree[1 + bit], (*path, (tree[0], bit)))
-
-
-def _follow(tree: Tree, bits: Fixed) -> int:
-    while not isinstance(tree, int):
-        tree = tree[1 + bits[tree[0]]]
-    return tree
 
 
 def _filled(tree: Tree) -> Tree:

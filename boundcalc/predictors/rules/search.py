@@ -110,37 +110,27 @@ def explain(
     """
     search = _Search(tables, seconds, progress, x)
     guess = search.guess()
-    explanation = search.whole(guess, _WINDOWS)
-    if explanation.proved is None:
-        explanation = search.settled(guess, partial=True) or explanation
-        search.check(explanation)
-    return search.finished(explanation, guess)
+    return search.first(guess, [*((window, False) for window in _WINDOWS), (MAIN_WINDOW, True)])
 
 
 def follow(
     tables: BallTables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None
 ) -> Explanation:
     """A proof that the network follows this very rule, on all inputs or on the rule's own."""
-    search = _Search(tables, seconds, progress)
-    return search.finished(search.whole(rule, (None, rule.window)), rule)
+    return _Search(tables, seconds, progress).first(rule, [(None, False), (rule.window, False)])
 
 
 class _Search:
     """One network under search."""
 
     def __init__(
-        self,
-        tables: BallTables,
-        seconds: float,
-        progress: Callable[[str], None] | None,
-        x: Array | None = None,
+        self, tables: BallTables, seconds: float, progress: Callable[[str], None] | None, x: Array | None = None
     ) -> None:
         self.tables, self.floats, self.x = tables, tables.floats, x
         self.say: Callable[[str], None] = progress or (lambda _: None)
         self.random = np.random.default_rng(0)
-        self.seen: dict[tuple[Any, int], dict[tuple[int, int], tuple[Leaf, float]]] = {}
-        self.started, self.checking = time.process_time(), 0.0
-        self.seconds = seconds
+        self.seen: dict[tuple[Any, int], tuple[tuple[int, int], Leaf, float]] = {}
+        self.started, self.checking, self.seconds = time.process_time(), 0.0, seconds
 
     @property
     def late(self) -> bool:
@@ -166,28 +156,30 @@ class _Search:
             table.append(int((self.floats.forward(inputs) > 0).mean() > 0.5))
         return Rule.of_table(T, positions, tuple(table))
 
-    def whole(self, guess: Rule, windows: Sequence[int | None]) -> Explanation:
-        """The rule on the first of these windows where it is proved."""
-        for window in windows:
-            rule = replace(guess, window=window)
-            self.say(f"{guess} on inputs with {rule.ones[0]} to {rule.ones[1]} ones")
-            candidate = self.settled(rule)
-            if candidate is not None:
-                candidate.rule = guess if window is None else rule  # at the price of its own window
-                self.check(candidate)
-                if candidate.proved is not None:
-                    return candidate
-            if self.late:
-                break
-        return Explanation(guess)
+    def first(self, guess: Rule, attempts: Sequence[tuple[int | None, bool]]) -> Explanation:
+        """The rule on the first of these windows where it is proved; or where that fails silent, if it may be.
 
-    def settled(self, rule: Rule, *, partial: bool = False) -> Explanation | None:
-        """The rule and what may be its proof; `partial`: silent where that fails."""
-        self.look(rule, [(dict(path), answer) for path, answer in rule.paths if answer >= 0])
-        both = self.settle(rule, {}, rule.tree, partial)
-        if both is None or both[1] is None:
-            return None
-        return Explanation(replace(rule, tree=both[0]) if partial else rule, Proof(*rule.ones, both[1]))
+        With an input on which the network is not the guess, where that is not proved on all inputs.
+        """
+        explanation = Explanation(guess)
+        for window, partial in attempts:
+            if explanation.proved is None and (partial or not self.late):
+                rule = replace(guess, window=window)
+                self.say(f"{guess} on inputs with {rule.ones[0]} to {rule.ones[1]} ones")
+                self.look(rule, [(dict(path), answer) for path, answer in rule.paths if answer >= 0])
+                tree, proof = self.settle(rule, {}, rule.tree, partial) or (None, None)
+                if partial and proof is not None:
+                    rule = replace(rule, tree=tree)
+                if proof is not None:  # a rule that is proved on all inputs is named at the price of its own window
+                    proof = Proof(*rule.ones, proof)
+                    explanation = self.checked(guess if window is None else rule, proof) or explanation
+        whole = replace(guess, window=None)
+        if explanation.proved is None or not explanation.proved.everywhere:
+            self.say("an input where the network is not the rule")
+            doubtful = [dict(path) for path, answer in guess.paths if not self.holds(path, answer, whole.ones)]
+            explanation.counterexample = counterexample(self.floats, whole, self.random, doubtful)
+        explanation.seconds = time.process_time() - self.started - self.checking
+        return explanation
 
     def settle(
         self, rule: Rule, fixed: Fixed, tree: Tree, partial: bool, cuts: int = 0
@@ -230,44 +222,30 @@ class _Search:
 
         What is above 0 on more inputs stays so.
         """
-        low, high = rule.ones
         keys = [(tuple(sorted(fixed.items())), answer) for fixed, answer in cubes]
+        old = {key for key in keys if self.holds(*key, rule.ones) or self.seen.get(key, (None,))[0] == rule.ones}
+        new = [key for key in dict.fromkeys(keys) if key not in old]
+        parts = [(Inputs(rule.T, dict(fixed), *rule.ones), 2 * answer - 1) for fixed, answer in new]
+        self.seen |= {key: (rule.ones, *leaf) for key, leaf in zip(new, leaves_of(self.floats, parts), strict=True)}
+        return [self.seen[key][1:] for key in keys]
 
-        def known(key: tuple[Any, int]) -> tuple[Leaf, float] | None:
-            looked = self.seen.setdefault(key, {})
-            wider = (leaf for (a, b), leaf in looked.items() if a <= low and high <= b and leaf[1] > 0)
-            return next(wider, looked.get((low, high)))
-
-        new = [key for key in dict.fromkeys(keys) if known(key) is None]
-        parts = [(Inputs(rule.T, dict(fixed), low, high), 2 * answer - 1) for fixed, answer in new]
-        for key, leaf in zip(new, leaves_of(self.floats, parts), strict=True):
-            self.seen[key][low, high] = leaf
-        return [leaf for key in keys if (leaf := known(key)) is not None]
+    def holds(self, path: Sequence[tuple[int, int]], answer: int, ones: tuple[int, int]) -> bool:
+        """Whether floats saw the answer on all inputs that show these bits, with so many ones or more."""
+        (low, high), _, value = self.seen.get((tuple(sorted(path)), answer), ((1, 0), None, 0.0))
+        return value > 0 and low <= ones[0] and ones[1] <= high
 
     def unseen(self, fixed: Fixed) -> bool:
         """Whether no example shows these bits."""
         return self.x is not None and not np.all([self.x[:, t] == c for t, c in fixed.items()], axis=0).any()
 
-    def check(self, candidate: Explanation) -> None:
-        """Keeps what the checker takes of a proof."""
-        if candidate.proof is None:
-            return
+    def checked(self, rule: Rule, proof: Proof) -> Explanation | None:
+        """The rule with what the checker says of its proof, where it takes that."""
         self.say("proof")
         before = time.process_time()
         try:
-            candidate.proved = prove(self.tables, candidate.rule, candidate.proof, progress=self.say)
+            return Explanation(rule, proof, prove(self.tables, rule, proof, progress=self.say))
         except BoundcalcError as error:
             self.say(str(error))
-            candidate.proof = None
-        self.checking += time.process_time() - before
-
-    def finished(self, explanation: Explanation, guess: Rule) -> Explanation:
-        """With an input on which the network is not the guess, where that is not proved on all inputs."""
-        whole = replace(guess, window=None)
-        if explanation.proved is None or not explanation.proved.everywhere:
-            self.say("an input where the network is not the rule")
-            looked = {path: self.seen.get((tuple(sorted(path)), answer), {}) for path, answer in guess.paths}
-            doubtful = [dict(path) for path, leaves in looked.items() if leaves.get(whole.ones, (None, 0.0))[1] <= 0]
-            explanation.counterexample = counterexample(self.floats, whole, self.random, doubtful)
-        explanation.seconds = time.process_time() - self.started - self.checking
-        return explanation
+            return None
+        finally:
+            self.checking += time.process_time() - before
