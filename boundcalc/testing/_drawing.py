@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boundcalc.layers.base import Role, weights_of
+from boundcalc.layers.base import weights_of
 from boundcalc.setting import Budget, Layer, Norms, Weight
 from boundcalc.setting.norms import SIZES
 from boundcalc.statements.targets import Target
@@ -121,31 +121,24 @@ class Dice:
 
     def array(self, weight: Weight, budget: Budget) -> Array:
         """One of the arrays of a weight, by what it is to a bound."""
-        return _BY_ROLE[weight.role](self, weight, budget)
-
-    def _map(self, weight: Weight, budget: Budget) -> Array:
-        inner = [factor.shape[1] for factor in weight.factors if factor.role == "factor"]
-        d, k = weight.shape
-        return self.matrix(d, k, budget, min(inner, default=None))
-
-    def _vector(self, weight: Weight, budget: Budget) -> Array:
-        return within(self.unit(*weight.shape), budget)
-
-    def _entries(self, weight: Weight, budget: Budget) -> Array:
-        return within(self.rng.choice([-1.0, 1.0, 0.3], weight.shape), budget)
-
-    def _table(self, weight: Weight, budget: Budget) -> Array:
-        rows, d = weight.shape
-        table = within(self.unit(rows, d) * self.rng.uniform(0, 1, (rows, 1)) ** 3, replace(budget, row=None))
-        if budget.row is not None:
-            table = projected(table * self.rng.choice([1.0, 1e6]) if budget.two_one is None else table, budget.row)
-        return table / max(1.0, used(table, budget))
-
-    def _looked_up(self, weight: Weight, budget: Budget) -> Array:
-        """Rows of which no part is longer, for any number of heads: the largest entries of columns count."""
-        rows, d = weight.shape
-        table = self.unit(rows, d) if self.rng.random() < 0.5 else self.unit(1, d) * self.rng.choice([-1, 1], (rows, 1))
-        return within(table, budget)
+        shape, rng = weight.shape, self.rng
+        match weight.role:
+            case "matrix" | "factor":
+                inner = (factor.shape[1] for factor in weight.factors if factor.role == "factor")
+                return self.matrix(*shape, budget, min(inner, default=None))
+            case "vector" | "factor vector":
+                return within(self.unit(*shape), budget)
+            case "gain" | "scores":
+                return within(rng.choice([-1.0, 1.0, 0.3], shape), budget)
+            case "table" | "rows":
+                table = within(self.unit(*shape) * rng.uniform(0, 1, (shape[0], 1)) ** 3, replace(budget, row=None))
+                if budget.row is not None:
+                    table = projected(table * rng.choice([1.0, 1e6]) if budget.two_one is None else table, budget.row)
+                return table / max(1.0, used(table, budget))
+            case "values":  # rows of which no part is longer, for any number of heads: the largest entries count
+                alike = rng.random() >= 0.5
+                table = self.unit(1, shape[1]) * rng.choice([-1, 1], (shape[0], 1)) if alike else self.unit(*shape)
+                return within(table, budget)
 
     def error(self, d: int, k: int) -> Array:
         """A matrix of spectral norm one."""
@@ -163,19 +156,6 @@ class Dice:
         if target.kind == "gain":
             return w + reach * self.rng.choice([-1.0, 1.0], w.shape)
         return w + reach * self.error(*w.shape)
-
-
-_BY_ROLE: dict[Role, Callable[[Dice, Weight, Budget], Array]] = {
-    "matrix": Dice._map,
-    "factor": Dice._map,
-    "vector": Dice._vector,
-    "factor vector": Dice._vector,
-    "gain": Dice._entries,
-    "table": Dice._table,
-    "rows": Dice._table,
-    "scores": Dice._entries,
-    "values": Dice._looked_up,
-}
 
 
 def farthest(targets: Iterable[Target]) -> Target:
@@ -227,10 +207,5 @@ def joined(layer: Layer, weights: Parameters, seq_len: int) -> Parameters:
 
 def _side(weight: Weight, place: int, copy: int, weights: Parameters) -> Array:
     maps, offsets = ([part for part in weight.factors if part.role == role] for role in ("factor", "factor vector"))
-    factor = maps[place]
-
-    def of(part: Weight) -> Array:
-        return weights[part.kind, part.block, copy * part.copies // weight.copies]
-
-    has_offset = weight.shape[place] > factor.shape[0]
-    return np.concatenate([of(factor), of(offsets[place])[None]]) if has_offset else of(factor)
+    parts = [maps[place], *offsets[place : place + 1 if weight.shape[place] > maps[place].shape[0] else place]]
+    return np.vstack([weights[part.kind, part.block, copy * part.copies // weight.copies] for part in parts])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from flint import arb
@@ -25,14 +25,13 @@ from boundcalc.statements.network import Network
 from boundcalc.statements.targets import Kind, Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing._drawing import Array, Dice, Key, apart, drawn, farthest, joined, projected
-from boundcalc.testing._report import Cases, Law, Report, judge
+from boundcalc.testing._report import Cases, Report, judge
 
 Rule = Callable[[Any, Context], Facts]
 """What is claimed of a layer where it stands."""
 Drawn = Mapping[Key, Array]
 """Every array of the layer."""
 
-_Seen = TypeVar("_Seen")
 _TRIES = 60
 _STEP = 1e-6
 
@@ -58,7 +57,7 @@ class Arrays:
         return np.stack(list(arrays.values())) if several else next(iter(arrays.values()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayerExample:
     """A layer where it stands.
 
@@ -113,7 +112,7 @@ class LayerExample:
             draws.append((dice.aligned, weights, x, self.output(weights, x)))
         return draws
 
-    # what was seen, which no claim changes
+    # what happens, which no claim changes
 
     @cached_property
     def longest(self) -> float:
@@ -133,50 +132,35 @@ class LayerExample:
                     worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / moved, moved))
         return worst
 
-    def moved(self, kind: str, targets: Sequence[Target]) -> Sequence[tuple[float, float]]:
-        """How far the output moved with the arrays of one kind, and how far these did on the points of their targets.
 
-        Each a little, and each to another of its class: its opposite, or what was drawn with other weights.
-        """
-        first = farthest(targets)
+@lru_cache
+def _moved(at: LayerExample, kind: str, target: Target) -> list[tuple[float, float]]:
+    """How far the arrays of one kind moved on the points of a target, and how far the output moved with them.
 
-        def find() -> list[tuple[float, float]]:
-            moves: list[tuple[float, float]] = []
-            for (dice, weights, x, y), (_, others, _, _) in pairwise(self.runs()):
-                mine = {key: array for key, array in weights.items() if key[0] == kind}
-                near = {key: dice.near(array, first, _STEP) for key, array in mine.items()}
-                moves.append((_STEP, _largest(self.output({**weights, **near}, x) - y)))
-                for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
-                    far = max(apart(array, other[key], first) for key, array in mine.items())
-                    moves.append((far, _largest(self.output({**weights, **other}, x) - y)))
-            return moves
-
-        return self.once((kind, first.kind, float(first.radius)), find)
-
-    def dimensions(self, kind: str, side: int) -> int:
-        """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
-
-        def find() -> int:
-            return max(_dimensions(self, kind, side, weights, x) for _, weights, x, _ in self.runs(6))
-
-        return self.once((kind, side), find)
-
-    def once(self, what: object, find: Callable[[], _Seen]) -> _Seen:
-        """The value of its first use."""
-        if what not in self._seen:
-            self._seen[what] = find()
-        return self._seen[what]
-
-    @cached_property
-    def _seen(self) -> dict[object, Any]:
-        return {}
+    Each a little, and each to another of its class: its opposite, or what was drawn with other weights.
+    """
+    moves: list[tuple[float, float]] = []
+    for (dice, weights, x, y), (_, others, _, _) in pairwise(at.runs()):
+        mine = {key: array for key, array in weights.items() if key[0] == kind}
+        near = {key: dice.near(array, target, _STEP) for key, array in mine.items()}
+        moves.append((_STEP, _largest(at.output({**weights, **near}, x) - y)))
+        for other in ({key: -array for key, array in mine.items()}, {key: others[key] for key in mine}):
+            far = max(apart(array, other[key], target) for key, array in mine.items())
+            moves.append((far, _largest(at.output({**weights, **other}, x) - y)))
+    return moves
 
 
 def _largest(x: Array) -> float:
     return float(np.linalg.norm(x, axis=-1).max())
 
 
-def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
+@lru_cache
+def _dimensions(at: LayerExample, kind: str, side: int) -> int:
+    """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
+    return max(_span(at, kind, side, weights, x) for _, weights, x, _ in at.runs(6))
+
+
+def _span(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
     key = next((key for key in weights if key[0] == kind), None)
     if key is None or weights[key].ndim != 2:
         return 0
@@ -192,23 +176,9 @@ def _dimensions(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array
     return int((sizes > 1e-4 * max(1e-2, sizes[0])).sum())
 
 
-_ROOM = 1e-6
-
-
-def _whatever_is_claimed(law: Callable[[LayerExample], str | None]) -> Law[Rule, LayerExample]:
-    """A law of the layer alone, tried once."""
-
-    @wraps(law)
-    def tried(rule: Rule, at: LayerExample) -> str | None:
-        del rule
-        return at.once(law.__name__, lambda: law(at))
-
-    return tried
-
-
-@_whatever_is_claimed
-def says_what_it_is(at: LayerExample) -> str | None:
-    """Widths, rows and weights are of the kind a composition needs, and a file can hold the layer."""
+def says_what_it_is(rule: Rule, at: LayerExample) -> str | None:
+    """Rows and weights are of the kind a composition needs, and a file can hold the layer."""
+    del rule
     layer = at.layer
     if read(Layer, write(layer), "a layer") != layer:
         return "its JSON object is another layer"
@@ -223,7 +193,7 @@ def says_what_it_is(at: LayerExample) -> str | None:
 def rows_stay_within_the_radius(rule: Rule, at: LayerExample) -> str | None:
     """No output row is longer than claimed."""
     claim = float(at.claims(rule).radius)
-    return None if at.longest <= claim * (1 + _ROOM) else f"a row of length {at.longest:.6g}, claimed {claim:.6g}"
+    return None if at.longest <= claim * (1 + 1e-6) else f"a row of length {at.longest:.6g}, claimed {claim:.6g}"
 
 
 def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) -> str | None:
@@ -232,7 +202,7 @@ def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) ->
         return None
     claim, (times, moved) = float(at.claims(rule).lipschitz), at.stretched
     return (
-        None if times <= claim * (1 + _ROOM) else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
+        None if times <= claim * (1 + 1e-6) else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
     )
 
 
@@ -245,7 +215,8 @@ def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerEx
         return f"{min(unread)!r} is trained, and no slot covers it"
     for kind in sorted(kinds & set(slots)):
         slot = slots[kind]
-        for eps, moved in at.moved(kind, [target for member in slot.members for target in member.targets]):
+        first = farthest(target for member in slot.members for target in member.targets)
+        for eps, moved in _moved(at, kind, first):  # what is within eps where points are longest is so everywhere
             limit = _most(slot, eps)
             if moved > limit * (1 + 1e-3) + 1e-13:
                 return f"{kind} moved by {eps:.3g} moves the output by {moved:.6g}, claimed {limit:.6g}"
@@ -259,9 +230,9 @@ def _most(slot: Slot, eps: float) -> float:
     return cap * math.tanh(error / cap) if slot.saturates and cap else min(error, cap)
 
 
-@_whatever_is_claimed
-def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
+def reads_only_the_rows_it_says(rule: Rule, at: LayerExample) -> str | None:
     """A layer that calls itself row-wise does not look at other rows: its covers would count too few points."""
+    del rule
     if at.layer.rows_before(1, at.seq_len) > 1 or at.seq_len < 2:
         return None
     for _, weights, x, y in at.runs():
@@ -273,9 +244,9 @@ def reads_only_the_rows_it_says(at: LayerExample) -> str | None:
     return None
 
 
-@_whatever_is_claimed
-def does_the_same_to_every_row(at: LayerExample) -> str | None:
+def does_the_same_to_every_row(rule: Rule, at: LayerExample) -> str | None:
     """Where it says so: rows in another order come out in that order."""
+    del rule
     for dice, weights, x, y in at.runs():
         order = dice.rng.permutation(len(x))
         if isinstance(at.layer, EveryRow) and not np.allclose(at.output(weights, x[order]), y[order], 1e-9, 1e-9):
@@ -292,7 +263,7 @@ def maps_act_on_no_more_points_than_are_counted(rule: Rule, at: LayerExample) ->
     for slot in at.claims(rule, rows=1).slots:
         for target in (target for member in slot.members for target in member.targets if target.kind in POINTS):
             points = target.points.count(1)
-            if points < target.d and (seen := at.dimensions(slot.kind, POINTS[target.kind])) > points:
+            if points < target.d and (seen := _dimensions(at, slot.kind, POINTS[target.kind])) > points:
                 return f"{slot.kind} acts on {seen} points for one row of the output, counted as {points}"
     return None
 
@@ -310,14 +281,15 @@ def number_systems_agree(rule: Rule, at: LayerExample) -> str | None:
 
 LAWS = (
     says_what_it_is,
+    number_systems_agree,
     rows_stay_within_the_radius,
     errors_grow_by_the_lipschitz_factor_at_most,
     weights_move_the_output_by_their_sensitivity_at_most,
+    maps_act_on_no_more_points_than_are_counted,
     reads_only_the_rows_it_says,
     does_the_same_to_every_row,
-    maps_act_on_no_more_points_than_are_counted,
-    number_systems_agree,
 )
+"""Those about the layer alone are last: a false rule is seen before."""
 
 
 def claimed(layer: Layer, at: Context) -> Facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from flint import arb
@@ -30,9 +31,7 @@ class LemmaExample(NamedTuple):
 
 def examples_of(target: Target) -> Iterator[LemmaExample]:
     """A target at coarse and fine scales, on few and many points."""
-    for y in _YS:
-        for n in _COUNTS:
-            yield LemmaExample(target, y, n)
+    return (LemmaExample(target, y, n) for y, n in product(_YS, _COUNTS))
 
 
 def _sharp(lemma: CoverLemma, at: LemmaExample) -> float:
@@ -171,17 +170,22 @@ def least_log_count(target: Target, eps: float, points: int | None) -> float:
     At the points b e_i errors are the lengths of rows, so that a product of balls is covered: (r b/eps)^(entries)
     centres at least, by volume; and ceil(r b/eps) per row of one entry, where so many are more than 2 eps apart.
     """
-    reach = float(target.radius) / eps
-    if target.kind == "vector":
-        return _balls(1, target.k, float(target.norms.op) * reach)
-    if target.kind == "gain":
-        return _balls(target.k, 1, float(target.norms.op) * reach)
-    if target.kind == "table":
-        return _balls(target.d if points is None else min(target.d, points), target.k, float(target.norms.op) * reach)
-    return max(
-        (_block(target, rows, columns, reach) for rows, columns in _blocks(target, points)),
-        default=0.0,
-    )
+    norms, reach = target.norms, float(target.radius) / eps
+    row = float(norms.op) * reach
+    if target.kind in ("vector", "gain", "table"):
+        number = {"vector": 1, "gain": target.k, "table": min(target.d, points or target.d)}[target.kind]
+        return _balls(number, 1 if target.kind == "gain" else target.k, row)
+    most = 0.0
+    for rows, columns in product({1, min(2, target.d), target.d}, {1, min(2, target.k), target.k}):
+        score, least = target.kind == "score", min(rows, columns)
+        if least > norms.rank or (points is not None and rows * (columns if score else 1) > points):
+            continue
+        sides = {"op": 1, "fro": 1, "two_one": columns, "two_one_t": rows, "one_one": rows * columns, "nuclear": least}
+        whole = min(float(getattr(norms, name)) / math.sqrt(side) for name, side in sides.items())
+        row = whole / math.sqrt(rows) * reach
+        blocks = (rows * columns, 1, row / math.sqrt(columns)) if score else (rows, columns, row)
+        most = max(most, _balls(*blocks))
+    return most
 
 
 def _balls(number: int, dimension: int, ratio: float) -> float:
@@ -189,27 +193,3 @@ def _balls(number: int, dimension: int, ratio: float) -> float:
     if ratio <= 1:
         return 0.0
     return number * (math.log(math.ceil(ratio * (1 - PRECISE))) if dimension == 1 else dimension * math.log(ratio))
-
-
-def _blocks(target: Target, points: int | None) -> Iterator[tuple[int, int]]:
-    for rows in {1, min(2, target.d), target.d}:
-        for columns in {1, min(2, target.k), target.k}:
-            seen = rows * columns if target.kind == "score" else rows
-            if min(rows, columns) <= target.norms.rank and (points is None or seen <= points):
-                yield rows, columns
-
-
-def _block(target: Target, rows: int, columns: int, reach: float) -> float:
-    norms, least = target.norms, min(rows, columns)
-    whole = [
-        float(norms.op),
-        float(norms.fro),
-        float(norms.two_one) / math.sqrt(columns),
-        float(norms.two_one_t) / math.sqrt(rows),
-        float(norms.one_one) / math.sqrt(rows * columns),
-        float(norms.nuclear) / math.sqrt(least),
-    ]
-    row = min(whole) / math.sqrt(rows)
-    if target.kind == "score":
-        return _balls(rows * columns, 1, row / math.sqrt(columns) * reach)
-    return _balls(rows, columns, row * reach)

@@ -8,7 +8,6 @@ at its training error) above the value is 1 - (1 - P(Bin(m, p) <= k))^N exactly,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -51,27 +50,26 @@ COINS = tuple(
 """Small and large classes and samples, likely and unlikely failures, with and without errors."""
 
 
-def _known(strategy: Strategy, coins: Coins) -> Iterator[Known]:
-    """What a strategy receives of a class; nothing where it refuses the sample."""
+def _known(strategy: Strategy, coins: Coins) -> Known | None:
+    """What a strategy receives of a class; None where it refuses the sample."""
     if (strategy.quantity != "risk" and coins.train_error) or strategy.refuses(coins.setting) is not None:
-        return
+        return None
     scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
     count = max(math.log(coins.size), _LEAST)
     eta = _TINY if "eta" in strategy.parameters else None  # N functions need no noise: their law is uniform on all N
     facts = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
     if strategy.needs_mu(coins.setting):
         facts = replace(facts, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(facts, mu=mu)))[1])
-    yield facts
+    return facts
 
 
 def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
     """The chance of more than the value is at most delta."""
-    for facts in _known(strategy, coins):
-        value = strategy.value(FLOAT, facts)
-        chance = _chance(strategy, facts, coins.size, value * (1 + 1e-9) + 1e-15)
-        if chance > coins.delta * (1 + 1e-6):
-            return f"{value:.6g} is exceeded with chance {chance:.4g}"
-    return None
+    if (facts := _known(strategy, coins)) is None:
+        return None
+    value = strategy.value(FLOAT, facts)
+    chance = _chance(strategy, facts, coins.size, value * (1 + 1e-9) + 1e-15)
+    return f"{value:.6g} is exceeded with chance {chance:.4g}" if chance > coins.delta * (1 + 1e-6) else None
 
 
 def _chance(strategy: Strategy, facts: Known, size: int, value: float) -> float:
