@@ -22,7 +22,7 @@ from boundcalc.predictors.plans import Member, shared, splits, stops
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
-from boundcalc.predictors.rules.search import follow
+from boundcalc.predictors.rules.search import explain
 from boundcalc.predictors.rules.tables import tables_of
 from boundcalc.testing._report import Cases
 from tests.laws.kinds.predictors import PredictorExample, World
@@ -247,7 +247,7 @@ def _rule() -> Iterator[PredictorExample]:
     network = _network_of({"trial": None})
 
     def make(prefix: int) -> PredictorCertificate:
-        explanation = follow(tables_of(network.architecture, network.weights), _FIRST_OR_FIFTH)
+        explanation = explain(tables_of(network.architecture, network.weights), rule=_FIRST_OR_FIFTH)
         return certificate_of(network, explanation, data, 0.05, prefix=prefix)
 
     worlds = [*_luckiest({"bits": 3.0}), *_luckiest({"bits": 3.0}, delta=0.5)]

@@ -23,7 +23,7 @@ from boundcalc.predictors.pac_bayes import certify_draws
 from boundcalc.predictors.picking import pick_to_learn
 from boundcalc.predictors.plans import default_picks, default_splits
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, facts_of_rule
-from boundcalc.predictors.rules.search import explain, follow
+from boundcalc.predictors.rules.search import explain
 from boundcalc.predictors.rules.tables import tables_of
 
 Tell = Callable[[str, Mapping[str, Any] | str], None]
@@ -96,7 +96,7 @@ def _certify(
         learner, first = ModelLearner.of(trial), data.take(range(prefix))
         weights = learner.weights(learner.fit(learner.start(seed), first, prefix))
         rule = explain(tables_of(stored.architecture, weights), first.x, progress=progress).rule
-        explained = follow(tables, rule, progress=progress)
+        explained = explain(tables, rule=rule, progress=progress)
     else:
         explained = explain(tables, data.x, progress=progress)
     certificate = certificate_of(stored, explained, data, delta, prefix=prefix)

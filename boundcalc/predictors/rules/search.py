@@ -101,23 +101,23 @@ def explain(
     tables: BallTables,
     x: Array | None = None,
     *,
+    rule: Rule | None = None,
     seconds: float = 3.0,
     progress: Callable[[str], None] | None = None,
 ) -> Explanation:
     """The rule that is proved of the network, silent where it must be, or the best guess and where it fails.
 
-    The inputs of the examples say which bits matter, and where silence costs nothing.
+    Args:
+        tables: of the network.
+        x: inputs of the examples, which say which bits matter, and where silence costs nothing.
+        rule: to prove this very rule, on all inputs or on its own.
+        seconds: processor time of the search.
+        progress: receives what is being done.
     """
     search = _Search(tables, seconds, progress, x)
-    guess = search.guess()
-    return search.first(guess, [*((window, False) for window in _WINDOWS), (MAIN_WINDOW, True)])
-
-
-def follow(
-    tables: BallTables, rule: Rule, *, seconds: float = 3.0, progress: Callable[[str], None] | None = None
-) -> Explanation:
-    """A proof that the network follows this very rule, on all inputs or on the rule's own."""
-    return _Search(tables, seconds, progress).first(rule, [(None, False), (rule.window, False)])
+    if rule is not None:
+        return search.first(rule, [(None, False), (rule.window, False)])
+    return search.first(search.guess(), [*((window, False) for window in _WINDOWS), (MAIN_WINDOW, True)])
 
 
 class _Search:

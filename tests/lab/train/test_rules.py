@@ -25,7 +25,7 @@ from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.fails import descend
-from boundcalc.predictors.rules.search import explain, follow
+from boundcalc.predictors.rules.search import explain
 from boundcalc.predictors.rules.tables import tables_of
 from tests.examples.scripts import quick
 
@@ -102,7 +102,7 @@ def test_scores_eight_times_as_large_do_not_deceive_the_checker():
     sharp = StoredNetwork(stored.architecture, weights)
     tables = tables_of(sharp.architecture, sharp.weights)
     task = explain(tables_of(stored.architecture, stored.weights)).rule
-    found = follow(tables, task)
+    found = explain(tables, rule=task)
     assert found.proved is None or not found.proved.everywhere
     random = np.random.default_rng(0)
     for path, answer in task.paths:
