@@ -124,8 +124,8 @@ class Dice:
         shape, rng = weight.shape, self.rng
         match weight.role:
             case "matrix" | "factor":
-                inner = (factor.shape[1] for factor in weight.factors if factor.role == "factor")
-                return self.matrix(*shape, budget, min(inner, default=None))
+                (d, k), inner = shape, (factor.shape[1] for factor in weight.factors if factor.role == "factor")
+                return self.matrix(d, k, budget, min(inner, default=None))
             case "vector" | "factor vector":
                 return within(self.unit(*shape), budget)
             case "gain" | "scores":
