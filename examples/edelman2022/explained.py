@@ -31,6 +31,7 @@ from boundcalc.predictors.rules.search import Explanation, explain
 from boundcalc.predictors.rules.slopes import leaves_of
 from boundcalc.predictors.rules.tables import BallTables, tables_of
 
+QUICK = {"quick": True}
 SEEDS = (40, 53)
 """The first network is the conjunction on all inputs; the second errs on no example, and on the input of ones."""
 
