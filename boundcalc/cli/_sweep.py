@@ -85,7 +85,9 @@ def _list(store: Store) -> None:
     """A line per trial: its hash, what was trained, how it ended, its errors and gap."""
     rows: list[tuple[str, ...]] = [("hash", *_COLUMNS)]
     for record in store.records():
-        cells = (record.summary[name] for name in _COLUMNS)
+        values = record.places | {"status": record.result["status"], "gap": record.result["gap"]}
+        values["test_error"] = record.result["test"]["error"]
+        cells = (values[name] for name in _COLUMNS)
         rows.append((record.hash[:12], *(near(x) if isinstance(x, float) else str(x) for x in cells)))
     if len(rows) > 1:
         write_table(rows)

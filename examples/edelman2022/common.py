@@ -55,11 +55,9 @@ def trained(sweep: Mapping[str, Any], store: Path | None, methods: Sequence[str]
 
 def by(records: Sequence[Any], *letters: str) -> dict[Any, list[Any]]:
     """Records by their position on some axes, in order."""
-    from boundcalc.lab.figures.trials import where
-
     groups: dict[Any, list[Any]] = {}
     for record in records:
-        place = tuple(where(record, letter) for letter in letters)
+        place = tuple(record.places[letter] for letter in letters)
         groups.setdefault(place if len(letters) > 1 else place[0], []).append(record)
     return dict(sorted(groups.items()))
 

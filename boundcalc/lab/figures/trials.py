@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -16,36 +16,13 @@ from boundcalc.lab.train.bounds import margin_error, setting_of
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
-
-def _length(record: Record) -> int:
-    """T, or L of a latent-variable task; the row that is read out does not count."""
-    task = record.config["task"]
-    return int(task.get("T", task.get("L", record.config["architecture"]["seq_len"] - 1)))
-
-
-_READ: Mapping[str, Callable[[Record], Any]] = {
-    "task": lambda r: r.config["task"].get("function", r.config["task"]["task"]),
-    "T": _length,
-    "s": lambda r: r.config["task"].get("s"),
-    "law": lambda r: r.config["task"].get("law", "balanced"),
-    "m": lambda r: r.config["m"],
-    "depth": lambda r: int(r.config["architecture"].get("depth", 2)),
-    "d": lambda r: r.trial.architecture.d,
-    "lr": lambda r: r.config["optimisation"]["lr"],
-    "batch": lambda r: r.config["optimisation"]["batch"],
-    "steps": lambda r: r.config["optimisation"]["steps"],
-    "seed": lambda r: r.config["seed"],
-}
-
-
-def where(record: Record, letter: str) -> Any:
-    """A trial's position on an axis."""
-    return _READ[letter](record)
+_AXES = ("task", "T", "s", "law", "m", "depth", "d", "lr", "batch", "steps", "seed")
+"""What trials are chosen by, as `Record.places` has it."""
 
 
 def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     """The finished trials of a store that are chosen by sweep, task, T, m and so on."""
-    validate.known_keys("--runs", chosen, ("sweep", *_READ))
+    validate.known_keys("--runs", chosen, ("sweep", *_AXES))
     if not path.exists():
         raise NoSolution(f"there is no store {path}: `boundcalc sweep conjunction --store {path}` makes one")
     with Store(path, create=False) as store:
@@ -54,7 +31,7 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
     records = [
         record
         for record in every
-        if all(where(record, name) == value for name, value in chosen.items() if name != "sweep")
+        if all(record.places[name] == value for name, value in chosen.items() if name != "sweep")
         and record.result["status"] == "done"
     ]
     if not records:
@@ -65,9 +42,9 @@ def select(path: Path, chosen: Mapping[str, Any]) -> list[Record]:
 
 def refuse_mixture(records: Sequence[Record], vary: Iterable[str]) -> None:
     """Refuse trials that differ in more than the seed and what the figure varies."""
-    letters = [letter for letter in _READ if letter not in (*vary, "seed")]
+    letters = [letter for letter in _AXES if letter not in (*vary, "seed")]
     for letter in letters:
-        values = sorted({str(where(record, letter)) for record in records})
+        values = sorted({str(record.places[letter]) for record in records})
         if len(values) > 1:
             raise InvalidSetting(
                 f"the trials mix {letter} = {', '.join(values[:4])}: choose one, such as --runs {letter}={values[0]}"
@@ -78,7 +55,7 @@ def refuse_mixture(records: Sequence[Record], vary: Iterable[str]) -> None:
 
 
 def _rest(record: Record, part: str) -> list[tuple[str, Any]]:
-    left_out = (*_READ, "seq_len", "d_ff", "d_head")
+    left_out = (*_AXES, "seq_len", "d_ff", "d_head")
     return sorted((name, value) for name, value in record.config[part].items() if name not in left_out)
 
 
@@ -86,7 +63,7 @@ def as_runs(records: Sequence[Record], gamma: float) -> list[Run]:
     """Trials as runs on the axes m, T and depth."""
     return [
         Run(
-            {letter: float(where(record, letter)) for letter in ("m", "T", "depth")},
+            {letter: float(record.places[letter]) for letter in ("m", "T", "depth")},
             record.result["train"]["error"],
             record.result["test"]["error"],
             record.result["test"]["n"],
@@ -99,11 +76,11 @@ def as_runs(records: Sequence[Record], gamma: float) -> list[Run]:
 
 def describe(records: Sequence[Record]) -> str:
     """The task, the model and the number of trials, in a line."""
-    first = records[0]
-    task, s, model = where(first, "task"), where(first, "s"), first.trial.architecture
-    lengths = sorted({where(r, "T") for r in records})
+    places, model = [record.places for record in records], records[0].trial.architecture
+    task, s = places[0]["task"], places[0]["s"]
+    lengths = sorted({place["T"] for place in places})
     bits = f" of {s} of {_range(lengths)} bits" if s else f", length {_range(lengths)}"
-    layers = _range(sorted({where(r, "depth") for r in records}))
+    layers = _range(sorted({place["depth"] for place in places}))
     return f"{task}{bits}; depth {layers}, width {model.d}, {model.heads} heads; {len(records)} trials"
 
 

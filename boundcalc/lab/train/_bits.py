@@ -12,6 +12,7 @@ Weights and bits have the trials of a stack in front.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -50,6 +51,7 @@ class BitPlan(NamedTuple):
     additive: bool
 
 
+@cache
 def bit_plan(architecture: Architecture) -> BitPlan | None:
     """The cut, or None where the architecture does not allow it."""
     stages, mixers = architecture.stages, list(of_class(architecture.stages, Attention))

@@ -102,15 +102,11 @@ class Candidates:
         self.x, self.y = (torch.from_numpy(np.ascontiguousarray(array)) for array in (data.x, data.y))
         self.size = len(data)
         self.generator = torch.Generator().manual_seed(seed)
-        self._stack: Stack | None = None
 
     def _outputs(self, weights: Mapping[str, Tensor], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs of every candidate, and the answers as often."""
-        if self._stack is None:
-            self._stack = Stack(self.network.architecture, self.network.shape, weights)
-        stack, self._stack.weights = self._stack, dict(weights)
-        count = len(weights["readout"])
-        return stack(stack.inputs(x.unsqueeze(0).expand(count, *x.shape))), y.unsqueeze(0).expand(count, -1)
+        stack, count = Stack(self.network.architecture, self.network.shape, weights), len(weights["readout"])
+        return stack(stack.inputs(x.expand(count, *x.shape))), y.expand(count, -1)
 
     def some(self, size: int) -> Tensor:
         """Places of examples, drawn anew."""

@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.lab.train.trial import Trial, canonical
+from boundcalc.setting import Architecture
 
 if TYPE_CHECKING:
     from boundcalc.lab.train.certify import Issued
@@ -47,18 +49,19 @@ class Record:
         return Trial.from_json(self.config)
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """What a list of trials shows and sorts by."""
-        task, model = self.config["task"], self.config["architecture"]
+    def places(self) -> dict[str, Any]:
+        """Where it lies on every axis that trials are listed, chosen and drawn by; T is L of a latent-variable task."""
+        task, model, rule = (self.config[part] for part in ("task", "architecture", "optimisation"))
         return {
             "task": task.get("function", task["task"]),
-            "T": task.get("T", task.get("L", model.get("seq_len", 0))),
+            "T": int(task.get("T", task.get("L", model["seq_len"] - 1))),
+            "s": task.get("s"),
+            "law": task.get("law", "balanced"),
             "m": self.config["m"],
-            "depth": model.get("depth", 2),
+            "depth": int(model.get("depth", Architecture.depth)),
+            "d": model.get("d", Architecture.d),
+            **{name: rule[name] for name in ("lr", "batch", "steps")},
             "seed": self.config["seed"],
-            "status": self.result["status"],
-            "test_error": self.result["test"]["error"],
-            "gap": self.result["gap"],
         }
 
 
@@ -141,5 +144,5 @@ class Store:
             Record(key, json.loads(config), json.loads(result), tuple(certificates.get(key, ())))
             for key, config, result in self._rows(f"SELECT hash, config, result FROM trials {where}", sweep)
         ]
-        names = ("task", "T", "m", "depth", "seed")
-        return sorted(records, key=lambda record: (*[record.summary[name] for name in names], record.hash))
+        order = itemgetter("task", "T", "m", "depth", "seed")
+        return sorted(records, key=lambda record: (order(record.places), record.hash))
