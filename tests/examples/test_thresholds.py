@@ -17,14 +17,17 @@ Bend, Cell, analyse, measure = module.Bend, module.Cell, module.analyse, module.
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 
 
-def counts(truth: dict[int, float], n: int = 40, slope: float = 8.0, seed: int = 0) -> list[Any]:
-    """Trials that succeed with a logistic probability in log m, 80% at the true m*."""
+NEAR, NEARER = (0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0), (0.7, 0.85, 1.0, 1.2, 1.45)
+
+
+def counts(truth: dict[int, float], n: int = 40, seed: Any = 0, factors: tuple[float, ...] = NEAR) -> list[Any]:
+    """Trials that succeed with a logistic probability in log m, 80% at the true m*, at m near it."""
     rng = np.random.default_rng(seed)
     found: list[Any] = []
     for T, star in truth.items():
-        for factor in (0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.0):
+        for factor in factors:
             m = round(star * factor)
-            p = 1 / (1 + math.exp(-(math.log(4) + slope * math.log(m / star))))
+            p = 1 / (1 + math.exp(-(math.log(4) + 8 * math.log(m / star))))
             found.append(Cell(T, m, n, int(rng.binomial(n, p))))
     return found
 
@@ -68,16 +71,9 @@ def test_a_law_is_not_called_worse_for_what_noise_explains() -> None:
 )
 def test_the_bend_tells_a_power_from_a_logarithm(name: str, truth: Callable[[int], float], runs: int) -> None:
     """The test fixed in docs/learning.md, on simulated trials like those of conjunction-long."""
-    lengths = (*LENGTHS, 2048, 4096)
     verdicts: list[str] = []
     for seed in range(runs):
-        rng = np.random.default_rng([seed, 5])
-        found: list[Any] = []
-        for T in lengths:
-            for factor in (0.7, 0.85, 1.0, 1.2, 1.45):
-                m = round(truth(T) * factor)
-                p = 1 / (1 + math.exp(-(math.log(4) + 8 * math.log(m / truth(T)))))
-                found.append(Cell(T, m, 40, int(rng.binomial(40, p))))
+        found = counts({T: truth(T) for T in (*LENGTHS, 2048, 4096)}, seed=[seed, 5], factors=NEARER)
         bend = analyse(found, draws=200, seed=seed).bend
         assert bend is not None
         verdicts.append(bend.verdict)

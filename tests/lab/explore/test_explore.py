@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import json
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.explore import _checked as checked
 from boundcalc.lab.explore import content, serve
 from boundcalc.setting import Budget, Norms
+from tests.examples.scripts import load
 
 SETTING = Setting.of("edelman", margin=0.5)
 COVERED = Setting.of("edelman", C=2.0)
@@ -123,10 +122,4 @@ def test_closed_forms_are_shown_for_the_network_they_are_about_alone() -> None:
 
 def test_runs_are_those_of_the_figures() -> None:
     """What the package ships is what examples/edelman2022/page.py makes of figures/."""
-    script = Path(__file__).resolve().parents[3] / "examples" / "edelman2022" / "page.py"
-    spec = importlib.util.spec_from_file_location("page_of_figures", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert json.loads(json.dumps(module.main()[1])) == content.measured_runs()
+    assert json.loads(json.dumps(load("edelman2022", "page").main()[1])) == content.measured_runs()

@@ -64,14 +64,6 @@ def state(browser: Browser) -> dict[str, Any]:
     return browser.run("return state")
 
 
-def choose(browser: Browser, name: str, chosen: str) -> None:
-    browser.run(
-        "const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))",
-        name,
-        chosen,
-    )
-
-
 def setting_at(view: dict[str, Any]) -> Setting:
     return content.at(SETTING, {letter: view[letter] for letter in content.FIELDS})
 
@@ -240,7 +232,7 @@ def test_measured_runs_are_there_from_the_start(opened: Browser) -> None:
 def test_the_view_is_in_the_address(opened: Browser) -> None:
     opened.type("#n-T", "99")
     opened.click("#s-zhang2022")
-    choose(opened, "axis", "depth")
+    opened.run("const e = document.getElementById('axis'); e.value = 'depth'; e.dispatchEvent(new Event('change'))")
     time.sleep(0.3)
     address, view = opened.run("return location.href"), state(opened)
     opened.open("about:blank")
