@@ -71,8 +71,8 @@ def specs(cls: type) -> dict[str, Spec]:
 
     def kind(hint: Any) -> tuple[type, tuple[str, ...]]:
         inner = get_args(hint)
-        if get_origin(hint) is Annotated:
-            return inner[0], tuple(getattr(inner[1], "keywords", {}).get("options", ()))
+        if get_origin(hint) is Literal:
+            return str, inner
         return kind(inner[0]) if inner else (hint, ())
 
     return {f.name: Spec(*kind(_hints(cls)[f.name]), **f.metadata) for f in fields(cls) if "words" in f.metadata}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from boundcalc.layers.products import FIRST_ROW, Beginning, beginning, ending
+from boundcalc.layers.merged import FIRST_ROW, Beginning, beginning, ending
 from boundcalc.norms.matrix import Floats
 from boundcalc.norms.rounding import gamma, root, total, up
 from boundcalc.setting import Architecture, Budget

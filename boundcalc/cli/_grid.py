@@ -17,7 +17,6 @@ from boundcalc.cli._report import cell
 from boundcalc.cli._setting import BY_NAME, Entry, Question, changed, setting_lines
 from boundcalc.cli._text import progress, say, start_csv, write_table
 from boundcalc.engine.sweep import MOST_POINTS, RESULT_COLUMNS, run, size_of
-from boundcalc.setting.setting import refuse_missing
 from boundcalc.theorems import known_bound
 
 _FORMS = "first:last:x2, first:last:log7, first:last:lin4 or a,b,c"
@@ -83,8 +82,8 @@ def sweep(question: Question, texts: Sequence[str], bounds: Sequence[str], form:
     for name, (entry, _) in axes.items():
         question.refuse(entry.field, f"--sweep {name}=... says which values it takes; leave it out")
     if "C" not in axes:
-        refuse_missing(start.norms, start.architecture)
-    elif not start.reads_knob:
+        start.refuse_missing()
+    elif not start.default_kinds():
         raise InvalidSetting("sweeping C would change nothing: every weight has a norm budget of its own")
     grid = {entry.field: values for entry, values in axes.values()}
     total = size_of(grid)

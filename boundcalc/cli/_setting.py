@@ -16,7 +16,6 @@ from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
 from boundcalc.cli._options import FILE, all_of, number, option, pairs, several, shown, whole
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
-from boundcalc.setting.setting import refuse_missing
 
 # -- the field table
 
@@ -192,8 +191,8 @@ def take_setting(options: dict[str, Any], *, complete: bool = True, inputs: bool
         norms = replace(before, budgets={**before.budgets, **budgets_of(norm_words)})
     setting = changed(start, changes, norms)
     if complete:
-        refuse_missing(setting.norms, setting.architecture)
-    if "C" in changes and not setting.reads_knob:
+        setting.refuse_missing()
+    if "C" in changes and not setting.default_kinds():
         raise InvalidSetting(
             "--C would change nothing: every weight has a norm budget of its own; leave one of them out"
         )

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import upper_float
 from boundcalc.base.numbers import FLOAT
-from boundcalc.layers.products import is_product
+from boundcalc.layers.merged import is_product
 from boundcalc.setting import (
     Activation,
     Attention,

@@ -15,7 +15,6 @@ from boundcalc.engine.search import Candidate, Search, Shared
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import Checked, Checker
 from boundcalc.setting import Setting
-from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements.posthoc import correct_for_selection, posthoc_cost
 from boundcalc.theorems import BOUNDS, POLICIES, known_bound
 
@@ -59,7 +58,7 @@ class Evaluator:
     def __init__(self, setting: Setting, premise: Callable[[Setting], Refusal | None] | None = None) -> None:
         """`premise`: why no risk bound is requested, instead of `no_witness`."""
         setting.refuse_symbols()
-        refuse_missing(setting.norms, setting.architecture)
+        setting.refuse_missing()
         self.setting = setting
         self._premise = premise
         self.paid, self.measured = correct_for_selection(setting)

@@ -5,33 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Count, Positive, Size, Stacked, check_fields, declare
-from boundcalc.base.validate import choice
 from boundcalc.layers import heads as head_facts
-from boundcalc.layers.base import Layer, Proved, Role, Weight, Widths, of_class, register_layer
+from boundcalc.layers.base import Layer, Role, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
-NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 _NO_CONSTANT = {
-    "cme": "its weights (k(K, K) + lam)^(-1) k(K, q) mix scores between keys, and their mass may grow like sqrt(T)",
     "sparsemax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "entmax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "hardmax": "it is not continuous in the scores",
     "sigmoid-logT": "the mass of its row is not bounded independently of T",
 }
-
-
-def _name(where: str, value: Any, options: tuple[str, ...] = ()) -> str:
-    """One of the names; of a normaliser without a constant the reason."""
-    if isinstance(value, str) and value in _NO_CONSTANT:
-        fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
-        raise Unsupported(Refusal(f"normaliser {value!r}", _NO_CONSTANT[value], "a constant independent of T", fix))
-    return choice(where, value, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +31,18 @@ class Normaliser:
     1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
     """
 
-    name: Annotated[str, partial(_name, options=NORMALISERS)] = declare("softmax", "how scores become weights")
+    name: Literal["softmax", "softmax1", "sigmoid", "linear", "custom"] = declare(
+        "softmax", "how scores become weights"
+    )
     temperature: Positive | None = declare(None, "what scores are divided by")
     c: Positive | None = declare(None, "Lipschitz constant of a normaliser of your own")
     mu: Positive | None = declare(None, "largest mass of a row of weights of a normaliser of your own")
 
     def __post_init__(self) -> None:
+        reason = _NO_CONSTANT.get(str(self.name))
+        if reason is not None:
+            fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
+            raise Unsupported(Refusal(f"normaliser {self.name!r}", reason, "a constant independent of T", fix))
         check_fields(self, "normaliser ")
         if self.name == "custom" and None in (self.c, self.mu):
             raise InvalidSetting("normaliser 'custom' needs both c and mu")
@@ -72,8 +66,8 @@ class Attention(Layer):
     g * u / sqrt(|u|^2/d + qk_eps) before they meet, each head's by itself, or those of all heads together ("width").
     """
 
-    label: ClassVar[str] = "attention"
-    noise_fields: ClassVar[Proved] = {"cap": None, "qk_norm": "none", "offsets": "none"}  # no option of L11-L14
+    label = "attention"
+    noise_fields = ("cap", "qk_norm", "offsets")  # no option of L11-L14
 
     d: Size
     heads: Stacked = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -110,8 +110,6 @@ class Weight:
         return replace(budget, **({"distance": part} | unread))
 
 
-Proved = Mapping[str, object] | None
-"""Values that fields must have for a proof to hold; None where there is no proof."""
 Widths = tuple[int | None, int | None]
 """The width of the rows that are read (None: any; `TOKENS`) and made (None: the same)."""
 
@@ -123,14 +121,14 @@ class Layer(ABC):
 
     Attributes:
         label: its name in JSON files and messages.
-        noise_fields: values of fields with which G11 was proved for it; None where it was not.
+        noise_fields: fields that must be absent for G11 to be proved for it; None where it was not.
     """
 
     __slots__ = ()
     TAG: ClassVar[str] = "layer"
     KINDS: ClassVar[dict[str, type[Layer]]] = {}
     label: ClassVar[str]
-    noise_fields: ClassVar[Proved] = None
+    noise_fields: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self, f"{self.label} ")
@@ -185,8 +183,8 @@ class Layer(ABC):
 
     def noise(self) -> bool:
         """Whether G11 was proved for it with the values that its fields have."""
-        proved = self.noise_fields
-        return proved is not None and all(getattr(self, name) == value for name, value in proved.items())
+        fields = self.noise_fields
+        return fields is not None and all(getattr(self, name) in (None, False, "none") for name in fields)
 
     # how it runs
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from boundcalc.base.schema import Count, Length, Size
-from boundcalc.layers.base import TOKENS, Layer, Proved, Role, RowWise, Weight, Widths, of_class, register_layer
+from boundcalc.layers.base import TOKENS, Layer, Role, RowWise, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts, Target, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -21,8 +21,8 @@ class Embedding(RowWise):
     is part of the input. `own_row`: the token that the row of a [CLS] read-out shows in every example.
     """
 
-    label: ClassVar[str] = "embedding"
-    noise_fields: ClassVar[Proved] = {}
+    label = "embedding"
+    noise_fields = ()
 
     vocabulary: Count
     d: Size

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Length, Name, Size
-from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, place_named, register_layer
+from boundcalc.layers.base import EveryRow, Weight, Widths, place_named, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -24,8 +24,8 @@ class LayerNorm(EveryRow):
     input. `around_one`: the gain is 1 + w, and w is what is trained and has the budget.
     """
 
-    label: ClassVar[str] = "layernorm"
-    noise_fields: ClassVar[Proved] = {"around_one": False}
+    label = "layernorm"
+    noise_fields = ("around_one",)
 
     kind: Name
     d: Size

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from boundcalc.base.schema import Count, Name, Size
 from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
-from boundcalc.layers.base import EveryRow, Proved, Weight, Widths, register_layer
+from boundcalc.layers.base import EveryRow, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -17,8 +17,8 @@ from boundcalc.layers.forward import Arrays, Forward
 class Linear(EveryRow):
     """x -> x W (+ b), applied to every row."""
 
-    label: ClassVar[str] = "linear"
-    noise_fields: ClassVar[Proved] = {}
+    label = "linear"
+    noise_fields = ()
 
     kind: Name
     d_in: Size
@@ -52,8 +52,8 @@ class Linear(EveryRow):
 class GatedFeedForward(EveryRow):
     """h = (s(x W_1) * (x W_3)) W_2; with offsets (s(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2."""
 
-    label: ClassVar[str] = "gated"
-    noise_fields: ClassVar[Proved] = {"bias": False}
+    label = "gated"
+    noise_fields = ("bias",)
 
     d: Size
     d_ff: Size

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Positive
-from boundcalc.layers.base import TOKENS, Layer, Proved, Weight, Weightless, Widths, register_layer, widths_of
+from boundcalc.layers.base import TOKENS, Layer, Weight, Weightless, Widths, register_layer, widths_of
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -18,8 +18,8 @@ from boundcalc.layers.forward import Arrays, Forward
 class Ball(Weightless):
     """Projection of every row onto the l2 ball."""
 
-    label: ClassVar[str] = "ball"
-    noise_fields: ClassVar[Proved] = {}
+    label = "ball"
+    noise_fields = ()
 
     radius: Positive = 1.0
 
@@ -38,8 +38,8 @@ class Ball(Weightless):
 class Pool(Layer):
     """From T rows to one: the [CLS] (or last) row, or the mean of all."""
 
-    label: ClassVar[str] = "pool"
-    noise_fields: ClassVar[Proved] = {}
+    label = "pool"
+    noise_fields = ()
 
     how: Literal["cls", "mean"] = "cls"
 
@@ -70,8 +70,8 @@ class Residual(Layer):
     `beside`: the branches after the first. `skip`: whether X itself is added.
     """
 
-    label: ClassVar[str] = "residual"
-    noise_fields: ClassVar[Proved] = {}
+    label = "residual"
+    noise_fields = ()
 
     branch: tuple[Layer, ...]
     beside: tuple[tuple[Layer, ...], ...] = ()

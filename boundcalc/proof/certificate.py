@@ -17,7 +17,6 @@ from boundcalc.base.errors import CertificateError, InvalidSetting, Unsupported
 from boundcalc.base.schema import read_complete, write
 from boundcalc.base.validate import shown
 from boundcalc.setting import Setting
-from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements import STATEMENTS_VERSION
 from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.posthoc import Finite, Measured, Seen
@@ -202,7 +201,7 @@ def read_statement(kind: type[_T], data: object, form: str, what: str) -> _T:
     try:
         rest = {key: value for key, value in data.items() if key not in ("format", "statements")}
         statement: Any = read_complete(kind, rest, f"the {what}")
-        refuse_missing(statement.setting.norms, statement.setting.architecture)
+        statement.setting.refuse_missing()
     except (InvalidSetting, Unsupported) as error:
         raise CertificateError(str(error)) from None
     return statement

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Described, Length, Positive, Size, Stacked, check_fields, declare
-from boundcalc.base.validate import choice, size
+from boundcalc.base.validate import size
 from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention, Normaliser
 from boundcalc.layers.base import TOKENS, Layer, widths_of
@@ -19,15 +19,13 @@ from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import GatedFeedForward, Linear
 from boundcalc.layers.rows import Ball, Pool, Residual
 
-STYLES = ("edelman", "post", "pre")
-NORMALISATIONS = ("ball", "layernorm", "rmsnorm", "none")
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")
 _MOST_BITS = 128
 
 
 def _own_row_is_read(a: Any) -> bool:
-    """Whether the first attention is on tokens and read at one row, as `products.beginning` says of the layers."""
+    """Whether the first attention is on tokens and read at one row, as `merged.beginning` says of the layers."""
     tokens = bool(a.vocabulary) and a.positions == "learned" and not a.embedding_norm
     first = a.residual and (a.style == "post" or (a.style == "pre" and a.normalisation == "none"))
     plain = a.kv_heads in (None, a.heads) and not (a.rope or a.causal)
@@ -58,16 +56,16 @@ class Architecture(Described):
     )
     d_head: Size | None = declare(None, "width of a head; unset, full-rank scores for style edelman, else d / heads")
     d_ff: Size | None = declare(None, "hidden width of the feed-forward part; unset, d for style edelman, else 4 d")
-    style: Annotated[str, partial(choice, options=STYLES)] = declare(
+    style: Literal["edelman", "post", "pre"] = declare(
         "edelman",
         "one matrix after the activation (edelman), or blocks with the normalisation after (post) or before (pre) each "
         "part",
-        help=f"Where the normalisation sits: {', '.join(STYLES)}.",
+        help="Where the normalisation sits: edelman, post, pre.",
     )
     kv_heads: Size | None = declare(None, "distinct key and value heads (grouped queries); unset, as many as heads")
     activation: Function = declare("relu", "non-linearity of the feed-forward part")
     normaliser: Normaliser = Normaliser()
-    normalisation: Annotated[str, partial(choice, options=NORMALISATIONS)] = declare(
+    normalisation: Literal["ball", "layernorm", "rmsnorm", "none"] = declare(
         "ball", "projection onto the unit ball, layernorm, rmsnorm or none"
     )
     eps: Length = declare(1e-5, "epsilon of the normalisation")
@@ -80,15 +78,11 @@ class Architecture(Described):
     vocabulary: Count = declare(0, "rows of the token table; 0 for vector inputs", latex="V", typical=(2, 50000))
     own_row: Count | None = declare(None, "token that the row of a [CLS] read-out shows in every example")
     d_patch: Count = declare(0, "width of vector inputs mapped to d by a trained matrix; 0 for none")
-    positions: Annotated[str, partial(choice, options=("none", "fixed", "learned"))] = declare(
-        "none", "positions added to the rows"
-    )
+    positions: Literal["none", "fixed", "learned"] = declare("none", "positions added to the rows")
     position_radius: Length = declare(0.0, "largest norm of a fixed position row")
     embedding_norm: bool = declare(False, "a normalisation right after the embedding")
     pooler: bool = declare(False, "a trained d x d map with tanh before the read-out")
-    readout: Annotated[str, partial(choice, options=("cls", "mean"))] = declare(
-        "cls", "rows that are read: one (cls) or the mean", label="read-out"
-    )
+    readout: Literal["cls", "mean"] = declare("cls", "rows that are read: one (cls) or the mean", label="read-out")
     classes: Size = declare(1, "1 for a score, else the number of logits")
     input_radius: Positive = declare(1.0, r"largest $\ell_2$ norm of an input row", latex="B_X", typical=(0.5, 2.0))
     bits: Annotated[int, partial(size, most=_MOST_BITS)] | None = declare(
@@ -174,16 +168,14 @@ class Architecture(Described):
         if self.d_patch:
             yield self._map("W_patch", self.d_patch, self.d)
         if self.vocabulary or self.positions != "none":
-            own_row = self.own_row if _own_row_is_read(self) else None
-            positions: Any = self.positions
-            yield Embedding(self.vocabulary, self.d, positions, self.position_radius, own_row=own_row)
+            yield Embedding(self.vocabulary, self.d, self.positions, self.position_radius, own_row=self.own_row)
         if self.embedding_norm:
             yield from self._norm("norm_embedding", None)
         for block in range(self.depth):
             yield from self._edelman_block(block) if self.style == "edelman" else self._block(block)
         if self.style == "pre":
             yield from self._norm("norm_final", None)
-        yield Pool("mean" if self.readout == "mean" else "cls")
+        yield Pool(self.readout)
         if self.pooler:
             yield self._map("W_pool", self.d, self.d)
             yield Activation("tanh")

@@ -21,7 +21,7 @@ from boundcalc.base.schema import (
 )
 from boundcalc.base.validate import choice, shown
 from boundcalc.layers.base import Weight, weights_of
-from boundcalc.layers.products import products_of
+from boundcalc.layers.merged import products_of
 from boundcalc.setting._architecture import PRESETS, Architecture
 from boundcalc.setting.norms import JSON_NAMES, Budget, Norms, place_of
 
@@ -124,14 +124,21 @@ class Setting:
             self.architecture.with_fields(**changes["architecture"]), new, self.sample.with_fields(**changes["sample"])
         )
 
-    @property
-    def reads_knob(self) -> bool:
-        """Whether any weight takes the default budget C."""
-        return any(key is None for _, key in self.lookups())
-
     def lookups(self) -> Iterator[tuple[Weight, str | None]]:
         """Every weight whose budget is looked up, with the key of that budget; None where C is its default."""
         return lookups(self.norms, weights_of(self.architecture.stages, self.architecture.seq_len))
+
+    def default_kinds(self) -> list[str]:
+        """The kinds of weights that take the default budget C."""
+        return list(dict.fromkeys(weight.kind for weight, key in self.lookups() if key is None))
+
+    def refuse_missing(self) -> None:
+        """Refuses norms that leave weights without a budget and without the knob: all of them at once."""
+        if self.norms.C is None and (kinds := self.default_kinds()):
+            raise InvalidSetting(
+                f"no norm budget for {', '.join(kinds)}: set their default C (--C 1), or give each, such as "
+                f"--norm {kinds[0]}=op:2.5,21:8"
+            )
 
     def refuse_symbols(self) -> None:
         """Values and proofs are of numbers."""
@@ -213,14 +220,3 @@ def lookups(norms: Norms, weights: Iterable[Weight]) -> Iterator[tuple[Weight, s
         for head in range(weight.heads) if norms.headed and weight.heads else (None,):
             for part in weight.read(norms, head):
                 yield part, norms.place(part.kind, part.block, head)
-
-
-def refuse_missing(norms: Norms, architecture: Architecture) -> None:
-    """Refuses norms that leave weights without a budget and without the knob: all of them at once."""
-    weights = weights_of(architecture.stages, architecture.seq_len)
-    kinds = list(dict.fromkeys(weight.kind for weight, key in lookups(norms, weights) if key is None))
-    if kinds and norms.C is None:
-        raise InvalidSetting(
-            f"no norm budget for {', '.join(kinds)}: set their default C (--C 1), or give each, such as "
-            f"--norm {kinds[0]}=op:2.5,21:8"
-        )

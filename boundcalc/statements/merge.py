@@ -17,7 +17,7 @@ from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.system import Number
 from boundcalc.layers.base import weights_of
 from boundcalc.layers.facts import Context
-from boundcalc.layers.products import FIRST_ROW, beginning, ending, products_of
+from boundcalc.layers.merged import FIRST_ROW, beginning, ending, products_of
 from boundcalc.setting import (
     Activation,
     Architecture,

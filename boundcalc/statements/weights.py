@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.layers.products import is_product
+from boundcalc.layers.merged import is_product
 from boundcalc.setting import Budget, Norms, Weight
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.targets import LEAST_BUDGET, MatrixNorms, fewest, matrix_norms

@@ -15,7 +15,6 @@ from boundcalc.base.validate import choice
 from boundcalc.layers.base import Layer
 from boundcalc.layers.facts import Context, Facts, Member, Target
 from boundcalc.setting import Setting
-from boundcalc.setting.setting import refuse_missing
 from boundcalc.statements import gap
 from boundcalc.statements.covers import ALWAYS, COUNTING, LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece, claimed, loss_lipschitz
@@ -49,7 +48,7 @@ def closed_form(setting: Setting, quantity: str = "gap", lemmas: Collection[str]
         Unsupported: where a piece has no such cover, or sizes are compared that are symbols.
     """
     choice("quantity", quantity, FORMULAS["closed"])
-    refuse_missing(setting.norms, setting.architecture)
+    setting.refuse_missing()
     if setting.norms.measured or setting.sample.measured:
         raise InvalidSetting("a formula is of norms and margins fixed before the sample; give them as not measured")
     of_output = quantity == "covering_number"

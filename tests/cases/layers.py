@@ -15,7 +15,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.schema import read
 from boundcalc.checkpoints.forward import rotary
-from boundcalc.layers.activation import ACTIVATIONS
+from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed
 from boundcalc.setting import Layer, Norms
@@ -52,7 +52,7 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         ({"kind": "W", "d_in": 3, "d_out": 2}, _KNOB),
         ({"kind": "W", "d_in": 3, "d_out": 3, "bias": "c"}, _LIMITS),
     ],
-    "activation": [({"name": name}, _KNOB) for name in ACTIVATIONS],
+    "activation": [({"name": name}, _KNOB) for name in ACTIVATION_LIPSCHITZ],
     "ball": [({"radius": 0.7}, _KNOB)],
     "softcap": [({"d": 3, "cap": 0.3}, _KNOB)],
     "layernorm": [

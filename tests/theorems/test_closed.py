@@ -128,7 +128,7 @@ def test_random_networks_are_at_least_the_checked_bound(count: int) -> None:
         value = formula.log10(**{x.name: values[x.name] for x in formula.inputs})
         assert value * math.log(10) >= want - 1e-9
         equal += agrees(value, want)
-        if setting.norms.C is not None and setting.reads_knob:
+        if setting.norms.C is not None and setting.default_kinds():
             of_knob = closed_form(symbolic.but(C=C))
             values["C"] = setting.norms.C
             most = of_knob.log10(**{x.name: values[x.name] for x in of_knob.inputs})

@@ -16,7 +16,7 @@ from boundcalc.lab.train.parameters import CLS, Init, parameters
 from boundcalc.lab.train.tasks import Task, task_from_json
 from boundcalc.layers.base import of_class
 from boundcalc.layers.embedding import Embedding
-from boundcalc.layers.products import beginning
+from boundcalc.layers.merged import beginning
 from boundcalc.setting import Architecture, Normaliser
 
 N_TEST = 2048

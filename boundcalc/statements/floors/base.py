@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, reduce
 from typing import ClassVar, NamedTuple
 
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.layers.products import is_product
+from boundcalc.layers.merged import is_product
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.comparison.network import of_plain_heads

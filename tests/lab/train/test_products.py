@@ -18,7 +18,7 @@ from boundcalc.lab.train.model import draw_weights
 from boundcalc.lab.train.parameters import CLS
 from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
-from boundcalc.layers.products import is_product, products_of
+from boundcalc.layers.merged import is_product, products_of
 from boundcalc.setting import Budget, Sample
 from boundcalc.setting.norms import place_named
 from tests.proof import alone
