@@ -73,6 +73,8 @@ def specs(cls: type) -> dict[str, Spec]:
         inner = get_args(hint)
         if get_origin(hint) is Literal:
             return str, inner
+        if get_origin(hint) is Annotated:
+            return inner[0], tuple(getattr(inner[1], "keywords", {}).get("options", ()))
         return kind(inner[0]) if inner else (hint, ())
 
     return {f.name: Spec(*kind(_hints(cls)[f.name]), **f.metadata) for f in fields(cls) if "words" in f.metadata}

@@ -1,7 +1,5 @@
 """Layers, one file each: fields, weights, facts for proofs, and the forward pass over NumPy or torch."""
 
-from boundcalc.layers.activation import Activation as Activation
-from boundcalc.layers.activation import SoftCap as SoftCap
 from boundcalc.layers.attention import Attention as Attention
 from boundcalc.layers.attention import Normaliser as Normaliser
 from boundcalc.layers.base import Layer as Layer
@@ -13,6 +11,8 @@ from boundcalc.layers.linear import GatedFeedForward as GatedFeedForward
 from boundcalc.layers.linear import Linear as Linear
 from boundcalc.layers.merged import Hidden as Hidden
 from boundcalc.layers.merged import Lookup as Lookup
+from boundcalc.layers.rows import Activation as Activation
 from boundcalc.layers.rows import Ball as Ball
 from boundcalc.layers.rows import Pool as Pool
 from boundcalc.layers.rows import Residual as Residual
+from boundcalc.layers.rows import SoftCap as SoftCap

@@ -5,21 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.base.schema import Count, Positive, Size, Stacked, check_fields, declare
+from boundcalc.base.validate import choice
 from boundcalc.layers import heads as head_facts
 from boundcalc.layers.base import Layer, Role, Weight, Widths, of_class, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
+_NORMALISERS = ("softmax", "softmax1", "sigmoid", "linear", "custom")
 _NO_CONSTANT = {
+    "cme": "its weights (k(K, K) + lam)^(-1) k(K, q) mix scores between keys, and their mass may grow like sqrt(T)",
     "sparsemax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "entmax": "its l_inf -> l_1 Lipschitz constant grows with the size of the support",
     "hardmax": "it is not continuous in the scores",
     "sigmoid-logT": "the mass of its row is not bounded independently of T",
 }
+
+
+def _known(where: str, value: Any, options: tuple[str, ...]) -> str:
+    """One of the names; of a normaliser without a constant the reason."""
+    if isinstance(value, str) and value in _NO_CONSTANT:
+        fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
+        raise Unsupported(Refusal(f"normaliser {value!r}", _NO_CONSTANT[value], "a constant independent of T", fix))
+    return choice(where, value, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +43,12 @@ class Normaliser:
     1 for a joint score matrix and sqrt(d_head) for separate queries and keys.
     """
 
-    name: Literal["softmax", "softmax1", "sigmoid", "linear", "custom"] = declare(
-        "softmax", "how scores become weights"
-    )
+    name: Annotated[str, partial(_known, options=_NORMALISERS)] = declare("softmax", "how scores become weights")
     temperature: Positive | None = declare(None, "what scores are divided by")
     c: Positive | None = declare(None, "Lipschitz constant of a normaliser of your own")
     mu: Positive | None = declare(None, "largest mass of a row of weights of a normaliser of your own")
 
     def __post_init__(self) -> None:
-        reason = _NO_CONSTANT.get(str(self.name))
-        if reason is not None:
-            fix = "Use softmax, softmax1, sigmoid or linear, or custom with your own (c, mu)."
-            raise Unsupported(Refusal(f"normaliser {self.name!r}", reason, "a constant independent of T", fix))
         check_fields(self, "normaliser ")
         if self.name == "custom" and None in (self.c, self.mu):
             raise InvalidSetting("normaliser 'custom' needs both c and mu")

@@ -206,22 +206,25 @@ class RowWise(Layer):
 
 
 class EveryRow(RowWise):
-    """One that does the same to every row, wherever it stands: a claim as well, which the laws try."""
+    """One that does the same to every row, wherever it stands: a claim as well, which the laws try.
+
+    It leaves rows as wide as they are, d where it has such a field.
+    """
 
     __slots__ = ()
 
+    def widths(self) -> Widths:
+        width = getattr(self, "d", None)
+        return width, width
+
 
 class Weightless(EveryRow):
-    """One that trains nothing, and leaves rows as wide as they are: d where it has such a field."""
+    """One that trains nothing."""
 
     __slots__ = ()
 
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         return ()
-
-    def widths(self) -> Widths:
-        width = getattr(self, "d", None)
-        return width, width
 
 
 # -- layers by the names that files use

@@ -7,7 +7,7 @@ from typing import Any
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Length, Name, Size
-from boundcalc.layers.base import EveryRow, Weight, Widths, place_named, register_layer
+from boundcalc.layers.base import EveryRow, Weight, place_named, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
 
@@ -50,9 +50,6 @@ class LayerNorm(EveryRow):
     def weights(self, seq_len: int) -> tuple[Weight, ...]:
         gain = (Weight(f"{self.kind}.gain", "gain", (self.d,), self.block),) if self.gain else ()
         return (*gain, Weight(f"{self.kind}.offset", "vector", (self.d,), self.block)) if self.offset else gain
-
-    def widths(self) -> Widths:
-        return self.d, self.d
 
     def facts(self, at: Context) -> Facts:
         self._check_floor(at)

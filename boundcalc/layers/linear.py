@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundcalc.base.schema import Count, Name, Size
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Function
 from boundcalc.layers.base import EveryRow, Weight, Widths, register_layer
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ, Function
 
 
 @register_layer
@@ -69,9 +69,6 @@ class GatedFeedForward(EveryRow):
             *(Weight(kind, "matrix", shape, self.block) for kind, shape in matrices),
             *(Weight(kind, "vector", (size,), self.block) for kind, size in offsets),
         )
-
-    def widths(self) -> Widths:
-        return self.d, self.d
 
     def facts(self, at: Context) -> Facts:
         first, third, second, *offsets = weights = self.weights(at.seq_len)

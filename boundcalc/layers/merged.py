@@ -13,14 +13,13 @@ from typing import Any
 
 from boundcalc.base.schema import Count, Name, Size, Stacked
 from boundcalc.base.system import Number, NumberSystem
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ, Activation, Function
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Widths, register_layer, weights_of
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.facts import Context, Facts, MatrixNorms, Member, Points, Slot, Target, one_slot
 from boundcalc.layers.forward import Arrays, Forward
 from boundcalc.layers.linear import Linear
-from boundcalc.layers.rows import Pool, Residual
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ, Activation, Function, Pool, Residual
 
 _CURVATURE = {"gelu": 0.79789, "silu": 0.5, "quick_gelu": 0.851, "tanh": 0.76981, "identity": 0.0}
 """The largest second derivative, rounded up: 2/sqrt(2 pi), 1/2, 1.702/2, 4/(3 sqrt 3) and 0."""

@@ -1,16 +1,65 @@
-"""Layers that train nothing and keep, pick or add rows: L4, the read-out's row, and residuals (A0, L8)."""
+"""Layers that train nothing: activations and caps (L3, L12), balls (L4), the read-out's row, residuals (A0, L8)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Literal
+from functools import partial, reduce
+from typing import Annotated, Any, Literal
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.schema import Positive
+from boundcalc.base.schema import Positive, Size
+from boundcalc.base.validate import choice
 from boundcalc.layers.base import TOKENS, Layer, Weight, Weightless, Widths, register_layer, widths_of
 from boundcalc.layers.facts import Context, Facts
 from boundcalc.layers.forward import Arrays, Forward
+
+ACTIVATION_LIPSCHITZ = {
+    "relu": 1.0,
+    "gelu": 1.12891,
+    "gelu_tanh": 1.12900,
+    "silu": 1.09984,
+    "quick_gelu": 1.09984,
+    "tanh": 1.0,
+    "identity": 1.0,
+}
+"""L3, rounded up; all of these also satisfy |s(x)| <= |x|."""
+Function = Annotated[str, partial(choice, options=tuple(ACTIVATION_LIPSCHITZ))]
+
+
+@register_layer
+@dataclass(frozen=True, slots=True)
+class Activation(Weightless):
+    """An entrywise non-linearity."""
+
+    label = "activation"
+    noise_fields = ()
+
+    name: Function = "relu"
+
+    def facts(self, at: Context) -> Facts:
+        return Facts(at.radius, at.ns.number(ACTIVATION_LIPSCHITZ[self.name]), (), ("L3",))
+
+    def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
+        return run.xp.activations[self.name](x)
+
+
+@register_layer
+@dataclass(frozen=True, slots=True)
+class SoftCap(Weightless):
+    """x -> cap tanh(x / cap), entry by entry, on rows of width d."""
+
+    label = "softcap"
+
+    d: Size
+    cap: Positive
+
+    def facts(self, at: Context) -> Facts:
+        ns = at.ns
+        reach = ns.minimum(at.radius, ns.number(self.cap) * ns.sqrt(ns.number(self.d)))
+        return Facts(reach, ns.number(1), (), ("L12",))
+
+    def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:
+        return self.cap * run.xp.tanh(x / self.cap)
 
 
 @register_layer

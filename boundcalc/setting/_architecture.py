@@ -11,13 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import Count, Described, Length, Positive, Size, Stacked, check_fields, declare
 from boundcalc.base.validate import size
-from boundcalc.layers.activation import Activation, Function
 from boundcalc.layers.attention import Attention, Normaliser
 from boundcalc.layers.base import TOKENS, Layer, widths_of
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import GatedFeedForward, Linear
-from boundcalc.layers.rows import Ball, Pool, Residual
+from boundcalc.layers.rows import Activation, Ball, Function, Pool, Residual
 
 _WITH_LAYERS = ("layers", "seq_len", "classes", "input_radius", "depth", "bits")
 _NOT_IN_EDELMAN = ("residual", "gated", "rope", "bias", "d_ff")

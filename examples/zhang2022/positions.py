@@ -64,7 +64,7 @@ def answers_moved(positions: str, *, together: bool, seed: int = 0) -> float:
         d_head=8,
         depth=2,
         vocabulary=6,
-        positions=positions,
+        positions=positions,  # type: ignore[arg-type]
     )
     generator = torch.Generator().manual_seed(seed)
     weights = {name: value.double() for name, value in draw_weights(architecture, None, generator).items()}

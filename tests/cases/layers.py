@@ -15,9 +15,9 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.schema import read
 from boundcalc.checkpoints.forward import rotary
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.setting import Layer, Norms
 from boundcalc.testing._layers import POINTS, LayerExample, Rule, claimed
 from boundcalc.testing._report import Cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Literal
 
 import pytest
@@ -29,7 +29,7 @@ from boundcalc.setting import (
     Setting,
     SoftCap,
 )
-from boundcalc.setting.norms import place_of
+from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.network import Network
 from tests.laws.settings import settings
 
@@ -88,6 +88,12 @@ def test_budgets_are_kept_as_they_were_checked() -> None:
         ("gpt2", ("b_K",), "the kind must be one of"),  # softmax forgets it
         ("gpt2", ("W_V", "W_V[0]", "W_V[1]"), "each of its places reads another budget"),
         ("gpt2", ("W_V[0]", "W_V[0,0]", "W_V[0,1]"), "each of its places reads another budget"),
+        ("edelman", ("W_VV",), "did you mean 'W_V'?"),
+        ("edelman", ("W_V[2]",), "blocks are 0 to 1"),
+        ("edelman", ("W_V[0,2]",), "numbered from 0"),
+        ("edelman", ("W_1[0,0]",), "no head 0"),
+        ("edelman", ("readout[0]",), "belongs to no block"),
+        ("edelman", ("W_V[-1]",), "a norm's key"),
     ],
 )
 def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ...], why: str) -> None:
@@ -247,3 +253,32 @@ def test_random_fields_are_known_or_refused() -> None:
         rng.choice(objects)[rng.choice(("seqlen", "Op", "", "note", "_", "W_V[0, 0]"))] = {"op": 1.0}
         with pytest.raises(InvalidSetting):
             Setting.from_json(data)
+
+
+# -- what is done to all limits of a budget at once
+
+SMALL = Budget(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 2, 7.0, 8.0, 8.5, Budget(op=0.25))
+LARGE = Budget(2.0, 2.5, 2.75, 9.0, 9.5, 7.0, 1, 6.0, 9.0, 9.5, Budget(op=0.5))
+NAMES = tuple(f.name for f in fields(Budget))
+
+
+def test_mapping_reaches_every_limit() -> None:
+    """A further limit must be mapped and joined too."""
+    assert set(NAMES) == {*SIZES, "rank", "distance"}
+    doubled = SMALL.map(lambda x: 2 * x)
+    assert all(getattr(doubled, name) == 2 * getattr(SMALL, name) > 0 for name in SIZES)
+    assert (doubled.rank, doubled.distance) == (2, Budget(op=0.5))
+    assert Budget().map(lambda x: x + 1) == Budget()
+
+
+def test_joined_budgets_fit_both() -> None:
+    joined = Budget(2.0, 2.5, 3.0, 9.0, 9.5, 7.0, 2, 7.0, 9.0, 9.5, Budget(op=0.5))
+    assert SMALL.join(LARGE) == LARGE.join(SMALL) == joined
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_one_leaves_open_is_open(name: str) -> None:
+    """A limit of one matrix is no limit of another."""
+    one = Budget(**{name: getattr(SMALL, name)})
+    assert one.join(Budget()) == Budget().join(one) == Budget()
+    assert getattr(one.join(SMALL), name) == getattr(SMALL, name)

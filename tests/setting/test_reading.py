@@ -57,7 +57,7 @@ def test_every_field_has_values_to_try() -> None:
     assert {f.name for f in fields(Architecture)} == {*OTHERS, "layers"}
 
 
-@pytest.mark.parametrize("name", OTHERS.keys() - {"own_row"})
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "own_row"])
 def test_a_field_is_refused_exactly_where_it_changes_nothing(name: str) -> None:
     rng = random.Random(name)
     seen: set[bool] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import random
 import re
@@ -21,6 +22,7 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
+    Layer,
     LayerNorm,
     Linear,
     Normaliser,
@@ -103,15 +105,11 @@ def test_normalisers_without_a_constant_are_unsupported(name: str) -> None:
     "values",
     [
         {"name": "softmaxx"},
-        {"name": None},
         {"name": ["softmax"]},
-        {"name": "custom"},
         {"name": "custom", "c": 1.0},
-        {"name": "custom", "c": -1.0, "mu": 1.0},
         {"name": "custom", "c": 1.0, "mu": NAN},
         {"name": "softmax", "c": 1.0},
         {"name": "softmax", "temperature": 0.0},
-        {"name": "softmax", "temperature": "8"},
     ],
 )
 def test_normalisers(values: dict[str, Any]) -> None:
@@ -120,69 +118,25 @@ def test_normalisers(values: dict[str, Any]) -> None:
     assert "normaliser" in refusal(normaliser="softmax")
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"op": 2.0, "fro": 1.0},
-        {"fro": 2.0, "two_one": 1.0},
-        {"two_one": 2.0, "one_one": 1.0},
-        {"op": 2.0, "one_one": 1.0},
-        {"op": -1.0},
-        {"fro": NAN},
-        {"two_one": INF},
-        {"row": HUGE},
-        {"sup": "1"},
-        {"rank": 1.5},
-        {"rank": -1},
-        {"nuclear": -1.0},
-    ],
-)
-def test_budgets_that_contradict_themselves(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSetting) as caught:
+@pytest.mark.parametrize("values", [{"fro": NAN}, {"row": HUGE}, {"sup": "1"}, {"rank": 1.5}, {"nuclear": -1.0}])
+def test_budgets_that_are_none(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
         Budget(**values)
-    assert "\n" not in str(caught.value)
-    if len(values) == 2:
-        assert "contradict" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("key", "why"),
-    [
-        ("W_VV", "did you mean 'W_V'?"),
-        ("w_v", "must be one of"),
-        ("W_V[2]", "blocks are 0 to 1"),
-        ("W_V[0,1]", "numbered from 0"),
-        ("readout[0]", "belongs to no block"),
-        ("W_1[0,0]", "no head 0"),
-        ("W_V[-1]", "a norm's key"),
-        ("W_V[0", "a norm's key"),
-        ("", "a norm's key"),
-    ],
-)
-def test_misplaced_budgets_are_not_ignored(key: str, why: str) -> None:
-    with pytest.raises(InvalidSetting) as caught:
-        Setting.of(depth=2, norms=Norms(C=1.0, budgets={key: Budget(op=1.0)}))
-    assert why in str(caught.value)
-
-
-def test_budgets_of_every_part_are_accepted() -> None:
-    keys = ("norm_attention.gain", "norm_ffn.offset[1]", "b_1", "W_O[0]", "W_V[1,1]", "embedding", "positions")
-    limits: dict[str, dict[str, Any]] = {
-        "norm_attention.gain": {"sup": 1.0},
-        "embedding": {"row": 1.0},
-        "positions": {"row": 1.0},
-    }
-    given = {key: Budget(**limits.get(key, {"op": 1.0})) for key in keys}
-    Setting.of("bert", depth=2, heads=2, d=8, norms=Norms(C=1.0, budgets=given))
+@pytest.mark.parametrize(("small", "large"), [*itertools.combinations(("op", "fro", "two_one", "one_one"), 2)])
+def test_budgets_that_contradict_themselves(small: str, large: str) -> None:
+    with pytest.raises(InvalidSetting, match="contradict"):
+        Budget(**{small: 2.0, large: 1.0})  # type: ignore[arg-type]
+    Budget(**{small: 1.0, large: 1.0})  # type: ignore[arg-type]
 
 
 LAYERS = (Linear("W_in", 3, 4), Residual((LayerNorm("norm", 4),)), Attention(4, 2, d_value=2, combine="concat"))
 
 
-def test_layers_must_fit_together() -> None:
-    fine = (*LAYERS, Pool(), Linear("readout", 4, 1))
-    assert Architecture(layers=fine).stages == fine
-    for layers, why in (
+@pytest.mark.parametrize(
+    ("layers", "why"),
+    [
         ((*LAYERS, Linear("readout", 5, 1)), "width 5"),
         ((Linear("W", 3, 4), Residual((Linear("V", 4, 5),)), Linear("readout", 5, 1)), "residual"),
         ((*LAYERS, Linear("readout", 4, 10)), "classes = 1"),
@@ -192,27 +146,30 @@ def test_layers_must_fit_together() -> None:
         ((Residual((Linear("W", 5, 1),)),), "residual adds rows of width 1 to rows of width 5"),
         ((Activation(), Residual((Activation(), Linear("W", 5, 1)))), "residual adds rows of width 1"),
         ((Residual((Embedding(10, 3),)), Linear("readout", 3, 1)), "residual adds rows of width 3 to tokens"),
-        (
-            (Residual((Linear("W", 5, 5),), ((Linear("V", 4, 4),),)), Linear("readout", 5, 1)),
-            "not of width 5 and 4",
-        ),
-        (
-            (Residual((Activation(),), ((Linear("V", 4, 3),),)), Linear("readout", 3, 1)),
-            "residual adds rows of width 3 to rows of width 4",
-        ),
+        ((Residual((Linear("W", 5, 5),), ((Linear("V", 4, 4),),)), Linear("readout", 5, 1)), "not of width 5 and 4"),
+        ((Residual((Activation(),), ((Linear("V", 4, 3),),)), Linear("readout", 3, 1)), "width 3 to rows of width 4"),
         ((Residual((Pool(),), ((Linear("V", 4, 4),),)), Linear("readout", 3, 1)), "rows of width 3"),
         ((Linear("W", 4, 7), Embedding(10, 3), Linear("readout", 3, 1)), "tokens, so it stands first"),
-    ):
-        with pytest.raises(InvalidSetting, match=why):
-            Architecture(layers=layers)  # type: ignore[arg-type]
-    Architecture(layers=(Residual((Linear("W", 5, 5),)), Linear("readout", 5, 1)))
-    beside = Residual((Activation(),), ((Linear("W", 5, 5),), (Attention(5), Activation())))
-    found = Architecture(layers=(beside, Linear("readout", 5, 1)))
-    assert Architecture.from_json(found.to_json()) == found
-    assert beside.rows_before(1, 7) == 7
-    assert Residual((Attention(5),), ((Linear("W", 5, 5),),)).rows_before(1, 7) == 7
-    assert Residual((Activation(),), ((Linear("W", 5, 5),),)).rows_before(2, 7) == 2
-    Architecture(layers=(Embedding(10, 3), Linear("readout", 3, 1)))
+    ],
+)
+def test_layers_that_do_not_fit_together(layers: Any, why: str) -> None:
+    with pytest.raises(InvalidSetting, match=why):
+        Architecture(layers=layers)
+
+
+@pytest.mark.parametrize(
+    ("branch", "beside", "rows"),
+    [
+        ((Activation(),), ((Linear("W", 5, 5),), (Attention(5), Activation())), 7),
+        ((Attention(5),), ((Linear("W", 5, 5),),), 7),
+        ((Linear("W", 5, 5),), (), 2),
+    ],
+)
+def test_branches_that_fit(branch: tuple[Layer, ...], beside: tuple[tuple[Layer, ...], ...], rows: int) -> None:
+    residual = Residual(branch, beside)
+    fine = Architecture(layers=(residual, Linear("readout", 5, 1)))
+    assert Architecture.from_json(fine.to_json()) == fine
+    assert residual.rows_before(2, 7) == rows
 
 
 @pytest.mark.parametrize(
@@ -220,7 +177,6 @@ def test_layers_must_fit_together() -> None:
     [
         {"layer": "linear", "kind": "W V", "d_in": 1, "d_out": 1},
         {"layer": "linear", "kind": "W", "d_in": 1},
-        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "block": -1},
         {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "extra": 3},
         {"layer": "attention", "d": 4, "qk": "both"},
         {"layer": "attention", "d": 4, "qk": "split"},

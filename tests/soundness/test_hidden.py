@@ -14,8 +14,8 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.forward import ACTIVATIONS
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.layers import merged as rule
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context, Slot
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.proof.checker import check
 from boundcalc.setting import Architecture, Budget, Hidden, Norms, Sample, Setting
 from boundcalc.statements.noises import events, spread

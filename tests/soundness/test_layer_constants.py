@@ -19,10 +19,10 @@ from scipy.special import softmax
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.forward import ACTIVATIONS
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
 from boundcalc.layers.facts import Context
 from boundcalc.layers.forward import Fixed
 from boundcalc.layers.heads import _normaliser_constants
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.setting import Attention, Budget, Layer, Lookup, Normaliser, Norms
 from boundcalc.statements.weights import Weights
 from boundcalc.testing._drawing import Parameters, apart

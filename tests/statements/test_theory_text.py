@@ -12,7 +12,7 @@ import pytest
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.base.theory import papers, parse, source
-from boundcalc.layers.activation import ACTIVATION_LIPSCHITZ
+from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.setting import PRESETS, Setting
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS

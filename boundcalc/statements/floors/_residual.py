@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from boundcalc.base.system import Number
-from boundcalc.layers.activation import Activation
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import Layer
 from boundcalc.layers.embedding import Embedding
 from boundcalc.layers.layernorm import LayerNorm
 from boundcalc.layers.linear import Linear
-from boundcalc.layers.rows import Ball, Residual
+from boundcalc.layers.rows import Activation, Ball, Residual
 from boundcalc.statements.floors.base import Construction, Pattern, Room, whole
 
 _POWERS = range(15, -15, -1)
