@@ -78,7 +78,8 @@ class GatedFeedForward(EveryRow):
         to_gate = at.ns.number(ACTIVATION_LIPSCHITZ[self.activation]) * value * c2
         inner, to_value = gate * value, gate * c2
         steep, radii = (to_gate, to_value, 1) * 2, (at.radius, at.radius, inner) * 2
-        slots = tuple(at.slot(*each[:2], radius=each[2]) for each in zip(weights, steep, radii, strict=False))
+        ways = zip(weights, steep, radii, strict=False)  # offsets may be missing
+        slots = tuple(at.slot(weight, error, radius=radius) for weight, error, radius in ways)
         return Facts(inner * c2 + b2, c1 * to_gate + c3 * to_value, slots, ("L9", "T8") if self.bias else ("L9",))
 
     def forward(self, x: Any, weights: Arrays, run: Forward) -> Any:

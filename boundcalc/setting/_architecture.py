@@ -171,7 +171,7 @@ class Architecture(Described):
         if self.embedding_norm:
             yield from self._norm("norm_embedding", None)
         for block in range(self.depth):
-            yield from self._edelman_block(block) if self.style == "edelman" else self._block(block)
+            yield from self._block(block)
         if self.style == "pre":
             yield from self._norm("norm_final", None)
         yield Pool(self.readout)
@@ -212,24 +212,21 @@ class Architecture(Described):
             block=block,
         )
 
-    def _edelman_block(self, block: int) -> Iterator[Layer]:
-        yield self._attention(block)
-        yield from self._norm("norm_attention", block)
-        yield Activation(self.activation)
-        yield Linear("W_1", self.d, self.d, block=block)
-        yield from self._norm("norm_ffn", block)
-
     def _block(self, block: int) -> Iterator[Layer]:
         """Heads and a feed-forward part, each perhaps in a residual, with a normalisation before or after it."""
-        d, hidden = self.d, self.d_ff or 4 * self.d
-        heads = (self._attention(block), self._map("W_O", self.heads * self.head_width, d, block))
-        maps = (self._map("W_1", d, hidden, block), Activation(self.activation), self._map("W_2", hidden, d, block))
+        d, hidden, function = self.d, self.d_ff or 4 * self.d, Activation(self.activation)
+        heads, maps = (self._attention(block),), (self._map("W_1", d, hidden, block), function)
+        if self.style == "edelman":
+            maps = (function, self._map("W_1", d, d, block))
+        else:
+            heads += (self._map("W_O", self.heads * self.head_width, d, block),)
+            maps += (self._map("W_2", hidden, d, block),)
         gated = (GatedFeedForward(d, hidden, self.activation, block=block),)
         for name, part in (("norm_attention", heads), ("norm_ffn", gated if self.gated else maps)):
             norm = tuple(self._norm(name, block))
             inside = (*norm, *part) if self.style == "pre" else part
             yield from (Residual(inside),) if self.residual else inside
-            if self.style == "post":
+            if self.style != "pre":
                 yield from norm
 
 

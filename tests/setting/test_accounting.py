@@ -5,30 +5,13 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import fields, replace
-from typing import Literal
 
 import pytest
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.evaluate import evaluate
-from boundcalc.setting import (
-    Architecture,
-    Attention,
-    Budget,
-    Embedding,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Normaliser,
-    Norms,
-    Pool,
-    Residual,
-    Sample,
-    Setting,
-    SoftCap,
-)
+from boundcalc.setting import Budget, Norms, Setting
 from boundcalc.setting.norms import SIZES, place_of
 from boundcalc.statements.network import Network
 from tests.laws.settings import settings
@@ -139,47 +122,10 @@ def weight(setting: Setting) -> float:
     return upper_log(total + low.radius)
 
 
-READ_OUT = (Pool(), Linear("readout", 8, 3, bias="b_readout"))
-
-
-def normalised(how: Literal["head", "width"], groups: int) -> tuple[Layer, ...]:
-    """Heads side by side with normalised queries and keys."""
-    split = Attention(8, 2, 4, 4, groups, "split", "concat", qk_norm=how, qk_eps=0.1, qk_bias=True, block=0)
-    return (split, Linear("W_O", 8, 8, block=0), *READ_OUT)
-
-
-LISTED: tuple[tuple[Layer, ...], ...] = (
-    (Attention(8, heads=2, qk="fixed", v_bias=True, normaliser=Normaliser("softmax1"), block=0), *READ_OUT),
-    normalised("width", 2),
-    normalised("head", 1),
-    (Attention(8, 2, 4, offsets="learned", buckets=5, block=0), *READ_OUT),
-    (
-        Attention(8, cap=3.0, qk_bias=True, v_bias=True, block=0),
-        LayerNorm("norm_final", 8, eps=0.1, offset=True, around_one=True),
-        *READ_OUT,
-        SoftCap(3, 2.0),
-    ),
-    (
-        GatedFeedForward(8, 6, "silu", 0, bias=True),
-        Residual((Linear("W_1", 8, 8, bias="b_1", block=1),), ((GatedFeedForward(8, 6, "tanh", 2),),)),
-        *READ_OUT,
-    ),
-    (Embedding(d=8, vocabulary=7, positions="learned", segments=2), Attention(8, block=0), *READ_OUT),
-)
-"""Layers that no style has, each with all that can be trained in it."""
-
-
-def with_each_budget(layers: tuple[Layer, ...]) -> Setting:
-    """A network of listed layers, with a budget of its own for every kind of weights."""
-    plain = Setting(Architecture(seq_len=6, classes=3, layers=layers), Norms(C=1.0), Sample(margin=0.1))
-    own = {weight.kind: weight.usable(Budget(op=1.0, two_one=1.5, sup=1.0, row=1.0)) for weight, _ in plain.lookups()}
-    return plain.but(norms=Norms(C=1.0, budgets=own))
-
-
 def unmoved(number: int) -> list[str]:
-    """Budgets of random settings, and of listed layers, that weigh nothing when they grow a million times."""
+    """Budgets of random settings that weigh nothing when they grow a million times."""
     found: list[str] = []
-    for setting in (*settings("sensitivity", number), *map(with_each_budget, LISTED)):
+    for setting in settings("sensitivity", number):
         for key, budget in setting.norms.budgets.items():
             if max(budget.op or 0.0, budget.sup or 0.0, budget.row or 0.0) == 0 or budget.rank == 0:
                 continue
