@@ -101,23 +101,6 @@ _EXAMPLES: Mapping[str, list[tuple[_Fields, _Fields]]] = {
         ),
     ],
 }  # fmt: skip
-_REFUSED: Mapping[str, list[tuple[_Fields, str]]] = {
-    "linear": [({"kind": "W", "d_in": 0, "d_out": 2}, "at least 1|between 1")],
-    "activation": [({"name": "relu2"}, "relu2")],
-    "ball": [({"radius": -1.0}, "radius")],
-    "softcap": [({"d": 3, "cap": 0.0}, "cap")],
-    "layernorm": [({"kind": "norm", "d": 3, "eps": -1.0}, "eps")],
-    "gated": [({"d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
-    "hidden": [({"first": "W", "last": "v", "d": 3, "d_ff": 4, "activation": "relu2"}, "relu2")],
-    "embedding": [({"vocabulary": 5, "d": 3, "positions": "sometimes"}, "positions")],
-    "lookup": [({"vocabulary": 4, "heads": 2, "d_value": 0}, "d_value")],
-    "pool": [({"how": "median"}, "median|how")],
-    "attention": [
-        ({"d": 3, "normaliser": {"name": "sparsemax"}}, "sparsemax"),
-        ({"d": 3, "heads": 2, "kv_heads": 5}, "kv_heads|groups|divide"),
-    ],
-    "residual": [({"branch": "W"}, "must be a list")],
-}
 _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
     "attention": {
         "Lipschitz factor": 0.65, "cap": 0.85, "W_Q": 0.5, "W_K": 0.5, "b_V": 0.8, "q": 0.5, "score_offsets": 0.3,
@@ -200,5 +183,6 @@ def cases(label: str) -> Cases[Rule, LayerExample]:
         LayerExample(made(fields), Norms.from_json(norms), seq_len=_ROWS, fixed=_fixed(fields))
         for fields, norms in _EXAMPLES[label]
     ]
-    refused = [(lambda fields=fields: made(fields), why) for fields, why in _REFUSED[label]]
+    fields = max((fields for fields, _ in _EXAMPLES[label]), key=len)
+    refused = [(lambda name=name: made({**fields, name: {}}), name) for name in fields]
     return Cases(examples, refused, _wrong(examples, _TOO_SMALL.get(label, {})))
