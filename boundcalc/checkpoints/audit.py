@@ -258,9 +258,6 @@ def measured(
     )
 
 
-IN_ROWS = "{} has no {}, so it answers with rows and no labels: certify the classifier that you put behind it (test=)"
-
-
 def _refuse_partial(model: Model, account: Account) -> None:
     """Refuses a model that is not, or not surely, the one that would be bounded."""
     where = model.checkpoint.where
@@ -269,10 +266,13 @@ def _refuse_partial(model: Model, account: Account) -> None:
             f"{where} has {account.unknown[0]}, which the family {model.family.name!r} does not know, so a bound may "
             "not be about this model: give its module, or describe it with a mapping (docs/weights.md)"
         )
+    if missing := _missing(model.architecture):
+        raise (InvalidSetting if model.family.described else NoReadOut)(
+            f"{where} has no {missing[0]}, so it answers with rows and no labels: certify the classifier that you put "
+            "behind it (test=)"
+        )
     if account.doubts:
         raise InvalidSetting(f"{where} may not be what would be bounded: {account.doubts[0]}")
-    if missing := _missing(model.architecture):
-        raise (InvalidSetting if model.family.described else NoReadOut)(IN_ROWS.format(where, missing[0]))
 
 
 def _missing(architecture: Architecture) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def _with_doubt(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
     )
     if "Normalize" in kinds:
         doubt += ": it divides answers by their norms, and x / |x| has no Lipschitz constant near 0"
-    return replace(checkpoint, doubts=(*checkpoint.doubts, doubt), pooling=", ".join(kinds))
+    return replace(checkpoint, doubts=(*checkpoint.doubts, doubt))
 
 
 _CODES = (".qweight", ".SCB", ".absmax", ".weight_format", ".g_idx")

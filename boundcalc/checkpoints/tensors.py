@@ -71,7 +71,6 @@ class Checkpoint:
         config: config.json, or {}.
         doubts: files next to the weights that say that the model is another.
         buffers: names that the module registers as buffers, which are never weights.
-        pooling: what a sentence-transformers folder makes of its encoder's rows; None of other folders.
     """
 
     where: str
@@ -79,7 +78,6 @@ class Checkpoint:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     doubts: tuple[str, ...] = ()
     buffers: frozenset[str] = frozenset()
-    pooling: str | None = None
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
-from boundcalc.checkpoints.audit import IN_ROWS, measured
+from boundcalc.checkpoints.audit import measured
 from boundcalc.checkpoints.errors import CheckpointError, NoReadOut, NotRun
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.names import stripped
@@ -56,8 +56,6 @@ def read_model(
     """
     checkpoint, hand = opened(source, module)
     live = hand.module
-    if checkpoint.pooling is not None and not described_only:
-        raise NoReadOut(IN_ROWS.format(checkpoint.where, "readout"))
     try:
         chosen, parity = _described(checkpoint, live, family, options, inputs, call)
         options = options if parity is None else replace(options, heads=None)
