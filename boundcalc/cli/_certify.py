@@ -247,10 +247,8 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
         check = {"model": audit.where, "family": audit.family, "forward_check": audit.to_json()["forward_check"]}
         write_json({**report.to_json(), **check, "p1": measured.log_union})
     else:
-        say(f"{certification.verdict}\n\n{audit.where}: family {audit.family}")
-        for text in account_lines(audit):
-            say(text)
-        say()
+        head = [certification.verdict, "", f"{audit.where}: family {audit.family}", *account_lines(audit), ""]
+        say("\n".join(head))
         show(report)
         nats = -math.log(sample.delta)
         say(
