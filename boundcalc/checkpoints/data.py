@@ -29,6 +29,9 @@ _FILES = (
     "loader, or a function that returns one)"
 )
 
+READS = "the model reads the columns "
+"""How the note on the columns of a table of features begins."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
@@ -230,7 +233,7 @@ def _of_columns(columns: Mapping[str, Any], where: str, groups: str | None) -> S
     y, notes, words = _labels(columns[label], lambda: cells(label, _cell))
     if not named:
         rows = list(np.array([cells(name, lambda cell: float(_cell(cell))) for name in rest]).T)
-        notes.append(f"the model reads the columns {', '.join(rest)}, in this order")
+        notes.append(f"{READS}{', '.join(rest)}, in this order")
     else:
         rows = cells(named, _sequence)
         notes += [f"not read: {', '.join(rest)}"] if rest else []

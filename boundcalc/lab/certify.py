@@ -18,7 +18,7 @@ from boundcalc.base.answers import count_wrong, wrong
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.base.validate import choice
 from boundcalc.checkpoints.audit import chosen_family
-from boundcalc.checkpoints.data import Sequences, sequences
+from boundcalc.checkpoints.data import READS, Sequences, sequences
 from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.families.read import NATIVE
@@ -236,6 +236,8 @@ def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None
     if training is not None and tests is not None:
         if training.words != tests.words:
             raise InvalidSetting("training and test labels are not the same words: number them 0, 1, ... in both alike")
+        if len({note for part in (training, tests) for note in part.notes if note.startswith(READS)}) > 1:
+            raise InvalidSetting("training and test table have other columns, or another order: sort them alike")
         if training.sha256 == tests.sha256:
             raise InvalidSetting(
                 "the held-out sequences are the training ones: give sequences that the model has not met"

@@ -109,14 +109,15 @@ def test_a_table_of_features_from_an_empty_folder_to_a_verdict(
             verify_predictor(replace(fewer, risk=fewer.value), examples, lambda recipe, by=network: by)
 
 
-def test_the_columns_of_a_table_of_features_are_said(tmp_path: Path) -> None:
-    """Of training and of test data: their order is the user's."""
-    for name, columns in (("train", "a,b"), ("test", "b,a")):
+def test_tables_of_features_have_their_columns_in_one_order(tmp_path: Path) -> None:
+    for name, columns in (("train", "a,b"), ("test", "a,b"), ("other", "b,a")):
         rows = "".join(f"{place},{-place},{place % 2}\n" for place in range(20 + len(name)))
         predictions(tmp_path / f"{name}.csv", f"{columns},y\n{rows}")
-    found = boundcalc.certify(torch.nn.Linear(2, 2), tmp_path / "train.csv", test=tmp_path / "test.csv")
-    for order in ("a, b", "b, a"):
-        assert f"the model reads the columns {order}, in this order" in found.details
+    train, test, other = (tmp_path / f"{name}.csv" for name in ("train", "test", "other"))
+    found = boundcalc.certify(torch.nn.Linear(2, 2), train, test=test)
+    assert "the model reads the columns a, b, in this order" in found.details
+    with pytest.raises(InvalidSetting, match="another order"):
+        boundcalc.certify(torch.nn.Linear(2, 2), train, test=other)
 
 
 def test_a_probability_is_no_score() -> None:
