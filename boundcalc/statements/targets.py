@@ -48,7 +48,7 @@ def matrix_norms(ns: NumberSystem, budget: Budget, d: int, k: int, rank: int | N
     def least(*sizes: Number, of: tuple[str, ...] = ()) -> Number:
         return reduce(ns.minimum, [*sizes, *(norms[name] for name in of if name in norms)])
 
-    op = least(of=names)
+    op = least(of=(*names[1:], "op"))  # last: of symbols that cannot be compared a formula takes the last
     fro = least(root * op, *(ns.sqrt(op * norms[name]) for name in names[2:] if name in norms), of=names[1:])
     columns = least(ns.sqrt(ns.number(k)) * fro, of=("two_one", "one_one"))
     rows = least(ns.sqrt(ns.number(d)) * fro, of=("two_one_t", "one_one"))
