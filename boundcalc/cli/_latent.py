@@ -17,7 +17,7 @@ from boundcalc.cli._options import FILE, command_with, form_option, option, pair
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import say, write_table
 
-_KERNELS = ("linear", "polynomial", "rbf", "exponential", "random-rbf")
+_KERNELS = ("linear", "polynomial", "rbf", "exponential")
 
 
 @command_with("""\

@@ -13,7 +13,7 @@ from boundcalc.cli._options import NEW_FILE, command_with, form_option, option, 
 from boundcalc.cli._text import say, say_checked, write_table
 
 if TYPE_CHECKING:
-    from boundcalc.lab.represent.represent import Representation
+    from boundcalc.lab.represent.construct import Representation
 
 _ALL_OF = 16
 """Bits up to which the weights are tried on all inputs as well."""
@@ -36,10 +36,9 @@ def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
     The function is reduced to the bits it depends on. Of the constructions it allows, the one whose class of networks
     needs the fewest samples is taken. The sign is certified in interval arithmetic.
     """
-    from boundcalc.lab.represent.expressions import parse
-    from boundcalc.lab.represent.functions import from_table
+    from boundcalc.lab.represent.construct import represent
+    from boundcalc.lab.represent.functions import from_table, parse
     from boundcalc.lab.represent.network import exhaust
-    from boundcalc.lab.represent.represent import represent
 
     if out is not None:
         output.safetensors_name(out)

@@ -15,8 +15,7 @@ import sys
 
 import numpy as np
 
-from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.functions import SparseFunction
+from boundcalc.lab.represent.functions import SparseFunction, parse
 from boundcalc.lab.represent.network import all_inputs
 from boundcalc.lab.represent.units import ramp_units
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 
 import numpy as np
 
 from boundcalc import solve
-from boundcalc.lab.represent.construct import Construction, build, construct
-from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.represent import DELTA, GAMMA, RISK
-from boundcalc.lab.represent.tune import Cases, Reading, Tuner
+from boundcalc.lab.represent.construct import DELTA, GAMMA, RISK, Construction, build, construct
+from boundcalc.lab.represent.functions import parse
+from boundcalc.lab.represent.tune import Reading, Tuner, bit_gains
 from boundcalc.lab.represent.units import corner_units
 
 Values = dict[float, float]
@@ -39,11 +39,7 @@ def by_corners(s: int, seq_len: int) -> Construction:
     """Parity of s bits as any function is represented: one hidden unit per input of the rarer value."""
     function = parse(f"PARITY(0..{s - 1})").tabulated()
     signs, view = 2.0 * np.asarray(function.table) - 1, Reading(s, seq_len, shared=False, by_mean=False)
-    tuner = Tuner(
-        view,
-        lambda slack, sizes: corner_units(signs, sizes),
-        lambda units, slack: Cases.of_bits(units, function.table, slack),
-    )
+    tuner = Tuner(view, lambda slack, sizes: corner_units(signs, sizes), partial(bit_gains, table=function.table))
     return build(function, view, None, "corners", tuner.best()).normalised()
 
 

@@ -78,7 +78,7 @@ def answers_moved(positions: str, *, together: bool, seed: int = 0) -> float:
 def density_moved(model: LatentModel, length: int = 9) -> float:
     """The most that the log density of a model's tokens differs between its formula and the chain in random orders."""
     rng = np.random.default_rng(0)
-    _, (tokens,) = model.draw(rng, length)
+    tokens = model.draw(rng, length)
     at = model.log_joint(tokens)
     return max(abs(model.log_by_chain(rng.permutation(tokens)) - at) for _ in range(10))
 

@@ -12,7 +12,6 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def main(L: int = 8) -> tuple[Values, Values]:
     """0, and the information left, for the posterior and a sufficient statistic; what others leave is printed."""
     measured: Values = {}
     for model in MODELS:
-        measured[model.name, "posterior"] = information(model, lambda x, of=model: astuple(of.posterior(x)), L)
+        measured[model.name, "posterior"] = information(model, model.posterior, L)
         measured[model.name, "statistic"] = information(model, model.statistic, L)
         half, nothing = (information(model, lambda x, n=n: np.sort(x[:n]), L) for n in (L // 2, 0))
         print(f"{model.name}: the first half of the tokens leaves {half:.3g} nats, no token {nothing:.3g}")

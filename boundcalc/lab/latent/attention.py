@@ -7,13 +7,11 @@ the weights and by their distance from the query in the kernel's space (`power_f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigvalsh, get_lapack_funcs
+from scipy.linalg.lapack import dlange, dpocon, dpotrf, dpotrs, dtrtrs  # type: ignore[attr-defined]
 from scipy.spatial.distance import cdist
 
 from boundcalc.base import validate
@@ -24,51 +22,22 @@ from boundcalc.lab.latent.kernels import Array, Kernel, kernel_named
 
 _MOST_CONDITION = 1e12
 """Beyond this condition number fewer than about four digits of a solution can be trusted."""
-_POTRF, _POTRS, _TRTRS, _LANGE, _POCON = get_lapack_funcs(("potrf", "potrs", "trtrs", "lange", "pocon"), dtype="d")
 
 
-@dataclass(frozen=True)
-class _Factor:
-    """The Cholesky factor of a matrix, upper triangular."""
-
-    upper: Array
-
-    def solve(self, b: Array) -> Array:
-        """The matrix's inverse times b."""
-        return _POTRS(self.upper, b)[0]
-
-    def whiten(self, b: Array) -> Array:
-        """U^(-T) b: the columns' squared norms are b^T A^(-1) b."""
-        return _TRTRS(self.upper, b, trans=1)[0]
-
-
-def _factor_gram(make: Callable[[], Array], lam: float, what: str) -> _Factor:
-    """The factor of gram + lam I, in place; refuse a condition number above 1e12.
-
-    To explain a failure `make` is called again.
-    """
-    gram = make()
-    norm = float(_LANGE("1", gram.T))
+def _factor(gram: Array, lam: float, what: str) -> Array:
+    """The upper Cholesky factor of gram + lam I, in place; refuse a condition number above 1e12."""
+    norm = float(dlange("1", gram.T))
     if not math.isfinite(norm):
-        raise _refused(f"{what} with entries that are not finite", "finite entries")
-    a = gram.T if gram.flags.c_contiguous and gram.flags.writeable else np.array(gram.T, order="F")
-    diagonal = np.einsum("ii->i", a)
-    diagonal += lam
-    upper, info = _POTRF(a, overwrite_a=1, clean=0)  # gram is symmetric: its transpose is itself in Fortran's order
-    reciprocal = 0.0 if info else float(_POCON(upper, norm + lam)[0])
-    if lam == 0 and reciprocal < 10 * np.finfo(float).eps:
-        least = max(0.0, float(eigvalsh(make())[0]))
-        raise _refused(f"{what} with least eigenvalue {least:.3g} and lam = 0", "lam above 0 (--ridge)")
+        raise Unsupported(Refusal("CME attention", f"{what} with entries that are not finite", "finite entries"))
+    np.einsum("ii->i", gram)[:] += lam
+    upper, info = dpotrf(gram.T, overwrite_a=1, clean=0)  # symmetric: its transpose is itself in Fortran's order
+    reciprocal = 0.0 if info else float(dpocon(upper, norm + lam)[0])
     if reciprocal * _MOST_CONDITION < 1:
         condition = 1 / reciprocal if reciprocal > 0 else math.inf
         got = f"{what} + lam I with condition number about {condition:.3g} (lam = {lam:g})"
         fix = f"Raise lam (--ridge) to {norm / _MOST_CONDITION:.2g} or more."
-        raise _refused(got, f"a condition number of at most {_MOST_CONDITION:.3g}", fix)
-    return _Factor(upper)
-
-
-def _refused(got: str, needs: str, fix: str = "") -> Unsupported:
-    return Unsupported(Refusal("CME attention", got, needs, fix))
+        raise Unsupported(Refusal("CME attention", got, f"a condition number of at most {_MOST_CONDITION:.3g}", fix))
+    return upper
 
 
 _MOST_PAIRS = 1000
@@ -133,90 +102,55 @@ def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
 _EPS = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
-class _Attended:
+class Attended(NamedTuple):
     """The result of CME attention.
 
     Attributes:
-        mean: (..., queries, width of v).
+        mean: (queries, width of v).
         variance: k(q, q) - k(q, K) (k(K, K) + lam)^(-1) k(K, q): the posterior variance of a value's mean, in units of
             the prior's.
-        form: "primal" (in the features) or "dual" (in the keys).
     """
 
     mean: Array
     variance: Array
-    form: str
 
 
-def attend(
-    q: ArrayLike,
-    k: ArrayLike,
-    v: ArrayLike | None,
-    *,
-    lam: float,
-    kernel: Kernel | str = "linear",
-    form: str = "auto",
-) -> _Attended:
-    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), batch by batch: one Gram matrix is in memory at a time.
+def attend(q: ArrayLike, k: ArrayLike, v: ArrayLike | None, *, lam: float, kernel: Kernel | str = "linear") -> Attended:
+    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), in the kernel's features or in the keys, whichever are fewer.
 
     Args:
-        q: queries (..., n, d).
-        k: keys (..., L, d).
-        v: values (..., L, w), or None for the weights of the values themselves, (..., n, L).
+        q: queries (n, d).
+        k: keys (L, d).
+        v: values (L, w), or None for the weights of the values themselves, (n, L).
         lam: the ridge; the posterior mean's is the noise's variance over the prior's (X2).
         kernel: a name in `kernels.KERNELS`, or a kernel.
-        form: "primal" works in the kernel's features, "dual" in the keys, "auto" in the fewer.
     """
     validate.positive("lam", lam, zero=True)
     (queries, keys), values = _pair(q, k), None if v is None else _rows("values", v)
-    if values is not None and keys.shape[-2] != values.shape[-2]:
+    if values is not None and len(keys) != len(values):
         raise InvalidSetting(f"there must be as many values as keys: {keys.shape} and {values.shape}")
     space = kernel_named(kernel)
-    chosen = _form(validate.choice("form", form, ("auto", "primal", "dual")), space, keys)
-    batch = np.broadcast_shapes(*(x.shape[:-2] for x in (queries, keys, values) if x is not None))
-    views = [None if x is None else np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (queries, keys, values)]
-    mean = np.empty((*batch, queries.shape[-2], keys.shape[-2] if values is None else values.shape[-1]))
-    variance = np.empty(mean.shape[:-1])
-    solve = _primal if chosen == "primal" else _dual
-    for index in np.ndindex(batch):
-        q_i, k_i, v_i = (None if x is None else x[index] for x in views)
-        mean[index], variance[index] = solve(q_i, k_i, v_i, lam, space)
-    return _Attended(mean, variance, chosen)
-
-
-def _form(form: str, kernel: Kernel, keys: Array) -> str:
-    count = kernel.count(keys.shape[-1])
-    if form == "auto":
-        return "primal" if count is not None and count <= keys.shape[-2] else "dual"
-    if form == "primal" and count is None:
-        raise InvalidSetting(f"form must be 'dual' for the {kernel.name} kernel: it has no finite feature map")
-    return form
-
-
-def _primal(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
-    phi, psi = kernel.features(k), kernel.features(q)
-    factor = _factor_gram(lambda: phi.T @ phi, lam, "the features' second moments Phi^T Phi")
-    mean = psi @ factor.solve(phi.T if v is None else phi.T @ v)
-    return mean, lam * np.square(factor.whiten(psi.T)).sum(0)
-
-
-def _dual(q: Any, k: Any, v: Array | None, lam: float, kernel: Kernel) -> tuple[Array, Array]:
-    factor = _factor_gram(lambda: kernel.gram(k, k), lam, f"the {kernel.name} kernel's matrix k(K, K)")
-    cross = kernel.gram(k, q)
-    white = factor.whiten(cross)
-    mean = factor.solve(cross).T if v is None else white.T @ factor.whiten(v)
-    return mean, np.maximum(kernel.diagonal(q) - np.square(white).sum(0), 0.0)
+    count = space.count(keys.shape[1])
+    if count is not None and count <= len(keys):
+        phi, psi = space.features(keys), space.features(queries)
+        upper = _factor(phi.T @ phi, lam, "the features' second moments Phi^T Phi")
+        mean = psi @ dpotrs(upper, phi.T if values is None else phi.T @ values)[0]
+        return Attended(mean, lam * np.square(dtrtrs(upper, psi.T, trans=1)[0]).sum(0))
+    upper = _factor(space.gram(keys, keys), lam, f"the {space.name} kernel's matrix k(K, K)")
+    cross = space.gram(keys, queries)
+    white = dtrtrs(upper, cross, trans=1)[0]  # U^(-T) b: squared norms of columns are b^T A^(-1) b
+    mean = dpotrs(upper, cross)[0].T if values is None else white.T @ dtrtrs(upper, values, trans=1)[0]
+    return Attended(mean, np.maximum(space.diagonal(queries) - np.square(white).sum(0), 0.0))
 
 
 def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:
-    """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (..., queries): the factor of |f*| in X3k."""
+    """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (queries,): the factor of |f*| in X3k."""
     queries, keys = _pair(q, k)
     space = kernel_named(kernel)
-    if space.count(keys.shape[-1]) is not None:
+    if space.count(keys.shape[1]) is not None:
         psi, seen = space.features(queries), space.features(keys)
-        lengths = np.linalg.norm(psi, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)[..., None, :]).sum(-1)
-        return np.linalg.norm(psi - weights @ seen, axis=-1) + (sum(seen.shape[-2:]) + 8) * _EPS * lengths
+        lengths = np.linalg.norm(psi, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)).sum(-1)
+        return np.linalg.norm(psi - weights @ seen, axis=-1) + (sum(seen.shape) + 8) * _EPS * lengths
     own, cross, gram = space.diagonal(queries), space.gram(queries, keys), space.gram(keys, keys)
 
     def square(own: Array, cross: Array, gram: Array, weights: Array) -> Array:
@@ -224,15 +158,15 @@ def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | 
 
     size = square(np.abs(own), -np.abs(cross), np.abs(gram), np.abs(weights))
     share = max(space.rounding(x, y) for x, y in ((queries, queries), (queries, keys), (keys, keys)))
-    rounding = 2 * (share + 2 * _EPS * keys.shape[-2]) * size  # the terms nearly cancel
+    rounding = 2 * (share + 2 * _EPS * len(keys)) * size  # the terms nearly cancel
     return np.sqrt(np.maximum(square(own, cross, gram, weights), 0.0) + rounding)
 
 
 def softmax_weights(q: ArrayLike, k: ArrayLike, tau: float = 1.0) -> Array:
-    """Weights exp(<q, k>/tau), normalised: (..., queries, keys)."""
+    """Weights exp(<q, k>/tau), normalised: (queries, keys)."""
     validate.positive("temperature tau", tau)
     queries, keys = _pair(q, k)
-    scores = (queries / tau) @ np.swapaxes(keys, -1, -2)
+    scores = (queries / tau) @ keys.T
     scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=-1, keepdims=True)
@@ -240,25 +174,25 @@ def softmax_weights(q: ArrayLike, k: ArrayLike, tau: float = 1.0) -> Array:
 
 
 def linear_weights(q: ArrayLike, k: ArrayLike) -> Array:
-    """Weights <q, k> over the number of keys: (..., queries, keys)."""
+    """Weights <q, k> over the number of keys: (queries, keys)."""
     queries, keys = _pair(q, k)
-    return queries @ np.swapaxes(keys, -1, -2) / keys.shape[-2]
+    return queries @ keys.T / len(keys)
 
 
 def _pair(q: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
-    """Queries (..., n, d) and keys (..., L, d) as arrays; refused where they do not fit."""
+    """Queries (n, d) and keys (L, d) as arrays; refused where they do not fit."""
     queries, keys = _rows("queries", q), _rows("keys", k)
-    if queries.shape[-1] != keys.shape[-1]:
-        raise InvalidSetting(f"queries of width {queries.shape[-1]} do not fit keys of width {keys.shape[-1]}")
-    if not keys.shape[-2]:
+    if queries.shape[1] != keys.shape[1]:
+        raise InvalidSetting(f"queries of width {queries.shape[1]} do not fit keys of width {keys.shape[1]}")
+    if not len(keys):
         raise InvalidSetting(f"there must be at least one key, got shape {keys.shape}")
     return queries, keys
 
 
 def _rows(name: str, x: ArrayLike) -> Array:
     rows = np.asarray(x, dtype=np.float64)
-    if rows.ndim < 2:
-        raise InvalidSetting(f"{name} must have at least two axes (rows, width), got shape {rows.shape}")
+    if rows.ndim != 2:
+        raise InvalidSetting(f"{name} must have two axes (rows, width), got shape {rows.shape}")
     if not np.isfinite(rows).all():
         raise InvalidSetting(f"{name} must be finite, but {int((~np.isfinite(rows)).sum())} entries are not")
     return rows

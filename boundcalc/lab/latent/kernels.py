@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
@@ -21,19 +22,24 @@ _FAR = 1e4
 """From this squared length on, in widths, differences of keys are taken before they are squared."""
 
 
+def _lengths(x: Array) -> Array:
+    """Squared lengths of the rows."""
+    return np.einsum("ni,ni->n", x, x)
+
+
 def _longest(x: Array) -> float:
     """The largest squared length of a row."""
-    return float(np.einsum("...i,...i->...", x, x).max(initial=0.0))
+    return float(_lengths(x).max(initial=0.0))
 
 
 class Kernel(ABC):
-    """A positive definite function of two keys. A key is the last axis; axes before it are batches."""
+    """A positive definite function of two keys, which are rows."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def gram(self, x: Array, y: Array) -> Array:
-        """The matrix (..., rows of x, rows of y)."""
+        """The matrix (rows of x, rows of y)."""
 
     @abstractmethod
     def diagonal(self, x: Array) -> Array:
@@ -50,14 +56,14 @@ class Kernel(ABC):
 
     def features(self, x: Array) -> Array:
         """Phi with k(x, y) = <Phi(x), Phi(y)>."""
-        raise InvalidSetting(f"the {self.name} kernel has no finite feature map: use RandomFeatures")
+        raise InvalidSetting(f"the {self.name} kernel has no finite feature map")
 
 
 class _ByFeatures(Kernel):
     """A kernel that is the inner product of finitely many features."""
 
     def gram(self, x: Array, y: Array) -> Array:
-        return self.features(x) @ np.swapaxes(self.features(y), -1, -2)
+        return self.features(x) @ self.features(y).T
 
     def diagonal(self, x: Array) -> Array:
         return np.square(self.features(x)).sum(-1)
@@ -95,11 +101,11 @@ class Polynomial(_ByFeatures):
         if self.count(x.shape[-1]) > _MOST_FEATURES:
             raise InvalidSetting(f"degree {self.degree} on {x.shape[-1]} coordinates has too many monomials")
         if self.offset > 0:
-            x = np.concatenate([x, np.full((*x.shape[:-1], 1), math.sqrt(self.offset))], axis=-1)
+            x = np.concatenate([x, np.full((len(x), 1), math.sqrt(self.offset))], axis=-1)
         columns: list[Array] = []
         for chosen in combinations_with_replacement(range(x.shape[-1]), self.degree):
             repeats = math.prod(math.factorial(chosen.count(i)) for i in set(chosen))
-            columns.append(math.sqrt(math.factorial(self.degree) / repeats) * np.prod(x[..., chosen], axis=-1))
+            columns.append(math.sqrt(math.factorial(self.degree) / repeats) * np.prod(x[:, chosen], axis=-1))
         return np.stack(columns, axis=-1)
 
 
@@ -116,11 +122,11 @@ class RBF(Kernel):
     def gram(self, x: Array, y: Array) -> Array:
         scale = 1 / self.width
         if max(_longest(x), _longest(y)) * scale**2 > _FAR:
-            return np.exp(-0.5 * _squares(x, y, scale))
+            return np.exp(-0.5 * np.square(cdist(x, y) * scale))
         x, y = x * scale, y * scale
-        out = x @ np.swapaxes(y, -1, -2)
-        out -= 0.5 * np.einsum("...i,...i->...", x, x)[..., :, None]
-        out -= 0.5 * np.einsum("...i,...i->...", y, y)[..., None, :]
+        out = x @ y.T
+        out -= 0.5 * _lengths(x)[:, None]
+        out -= 0.5 * _lengths(y)
         np.minimum(out, 0.0, out=out)
         return np.exp(out, out=out)
 
@@ -129,15 +135,7 @@ class RBF(Kernel):
         return 8 * (x.shape[-1] + 4) * _EPS * (1 + (far if far <= _FAR else 0.0))
 
     def diagonal(self, x: Array) -> Array:
-        return np.ones(x.shape[:-1])
-
-
-def _squares(x: Array, y: Array, scale: float) -> Array:
-    """Squared distances (..., rows of x, rows of y), without the cancellation that a product of the two would have."""
-    out = np.zeros((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]))
-    for i in range(x.shape[-1]):
-        out += np.square((x[..., :, None, i] - y[..., None, :, i]) * scale)
-    return out
+        return np.ones(len(x))
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ class Exponential(Kernel):
         validate.positive("temperature tau", self.temperature)
 
     def gram(self, x: Array, y: Array) -> Array:
-        out = (x / self.temperature) @ np.swapaxes(y, -1, -2)
+        out = (x / self.temperature) @ y.T
         if out.size and out.max() > 700:
             raise InvalidSetting(
                 f"temperature tau = {self.temperature:g} is too small: exp({out.max():.4g}) overflows; scale the keys"
@@ -162,39 +160,10 @@ class Exponential(Kernel):
         return 2 * (x.shape[-1] + 4) * _EPS * (1 + math.sqrt(_longest(x)) * math.sqrt(_longest(y)) / self.temperature)
 
     def diagonal(self, x: Array) -> Array:
-        return np.exp(np.einsum("...i,...i->...", x, x) / self.temperature)
+        return np.exp(_lengths(x) / self.temperature)
 
 
-@dataclass(frozen=True)
-class RandomFeatures(_ByFeatures):
-    """The RBF kernel's random Fourier features: pairs cos(w x), sin(w x) with w normal; a kernel of its own.
-
-    Attributes:
-        pairs: how many frequencies.
-        width: the RBF kernel's width.
-        seed: of the frequencies.
-    """
-
-    name = "random-rbf"
-    pairs: int = 64
-    width: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        validate.size("random feature pairs", self.pairs, most=_MOST_FEATURES // 2)
-        validate.positive("kernel width", self.width)
-        validate.size("seed", self.seed, least=0)
-
-    def count(self, width: int) -> int:
-        return 2 * self.pairs
-
-    def features(self, x: Array) -> Array:
-        shape = (x.shape[-1], self.pairs)
-        angles = x @ (np.random.default_rng(self.seed).standard_normal(shape) / self.width)
-        return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1) / math.sqrt(self.pairs)
-
-
-KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential, RandomFeatures)}
+KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, RBF, Exponential)}
 """Kernels by name."""
 
 

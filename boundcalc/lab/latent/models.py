@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 
@@ -18,84 +17,57 @@ from boundcalc.lab.latent.kernels import Array, Kernel, Linear
 
 
 class LatentModel(ABC):
-    """A prior on z and a law of tokens given z.
-
-    Tokens are an array with one row per token; `draw` puts repetitions in front.
-    """
+    """A prior on z and a law of tokens given z. Tokens are an array with one row per token."""
 
     name: ClassVar[str]
 
     @abstractmethod
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        """N values of z."""
-
-    @abstractmethod
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        """Tokens (n, length, ...) given n values of z."""
-
-    def draw(self, rng: np.random.Generator, length: int, n: int = 1) -> tuple[Array, Array]:
-        """N values of z and n sequences of this length."""
-        z = self.draw_latent(rng, n)
-        return z, self.draw_tokens(rng, z, length)
-
-    @abstractmethod
-    def log_joint(self, tokens: Array) -> float:
-        """Log density of a sequence, the latent variable integrated out."""
-
-    def log_by_chain(self, tokens: Array) -> float:
-        """Log density of a sequence by its predictive densities, in the order given: the same for every order."""
-        return sum(self.log_predictive(self.posterior(tokens[:i]), tokens[i]) for i in range(len(tokens)))
-
-    @abstractmethod
-    def log_predictive(self, posterior: Any, token: Array) -> float:
-        """Log density of one more token."""
+    def draw(self, rng: np.random.Generator, length: int) -> Array:
+        """A sequence of this length, z drawn from the prior."""
 
     @abstractmethod
     def posterior(self, tokens: Array) -> Any:
         """The posterior's parameters given a sequence."""
 
+    @abstractmethod
+    def log_joint(self, tokens: Array) -> float:
+        """Log density of a sequence, the latent variable integrated out."""
 
-def _whole(tokens: Any, values: int) -> NDArray[np.int64]:
-    """Tokens as integers in [0, values)."""
-    whole = np.asarray(tokens)
-    if whole.size and (not np.issubdtype(whole.dtype, np.integer) or whole.min() < 0 or whole.max() >= values):
-        raise InvalidSetting(f"tokens must be whole numbers from 0 to {values - 1}, got {whole.ravel()[:4].tolist()}")
-    return whole.astype(np.int64)
+    @abstractmethod
+    def log_predictive(self, tokens: Array, token: Array) -> float:
+        """Log density of one more token after a sequence."""
 
-
-def _choose(rng: np.random.Generator, laws: Array, length: int) -> Array:
-    """Tokens (n, length), each row of them drawn from its own law."""
-    return (rng.random((len(laws), length, 1)) > np.cumsum(laws, axis=-1)[:, None, :-1]).sum(-1)
-
-
-def _log_normal(x: Array, mean: Any, covariance: Array) -> float:
-    """Log density of rows of x that are independent normal vectors."""
-    law: Any = multivariate_normal
-    return float(np.sum(law.logpdf(x, mean, covariance)))
+    def log_by_chain(self, tokens: Array) -> float:
+        """Log density of a sequence by its predictive densities, in the order given: the same for every order."""
+        return sum(self.log_predictive(tokens[:i], tokens[i]) for i in range(len(tokens)))
 
 
-# -- tokens of which only the counts matter
+class _Categorical(LatentModel):
+    """A model of tokens that are whole numbers from 0 to values - 1."""
+
+    @property
+    @abstractmethod
+    def values(self) -> int:
+        """Size of the vocabulary."""
+
+    @abstractmethod
+    def predictive(self, tokens: Array) -> Array:
+        """Law of one more token."""
+
+    def log_predictive(self, tokens: Array, token: Array) -> float:
+        return float(np.log(self.predictive(tokens)[int(token)]))
+
+    def counts(self, tokens: Array) -> Array:
+        """How often each value is among the tokens."""
+        whole = np.asarray(tokens)
+        if whole.size and (not np.issubdtype(whole.dtype, np.integer) or whole.min() < 0 or whole.max() >= self.values):
+            got = whole.ravel()[:4].tolist()
+            raise InvalidSetting(f"tokens must be whole numbers from 0 to {self.values - 1}, got {got}")
+        return np.bincount(whole.astype(np.int64), minlength=self.values).astype(float)
 
 
 @dataclass(frozen=True)
-class _DirichletPosterior:
-    """Dirichlet(alpha): law of z, and of one more token."""
-
-    alpha: Array
-
-    @property
-    def mean(self) -> Array:
-        """E[z|X], which is also the law of one more token."""
-        return self.alpha / self.alpha.sum(-1, keepdims=True)
-
-    @property
-    def variance(self) -> Array:
-        """Variance of every coordinate of z."""
-        return self.mean * (1 - self.mean) / (self.alpha.sum(-1, keepdims=True) + 1)
-
-
-@dataclass(frozen=True)
-class DirichletCategorical(LatentModel):
+class DirichletCategorical(_Categorical):
     """z ~ Dirichlet(alpha), tokens z-distributed on 0..V-1; for two values that is the Beta-Bernoulli model."""
 
     name = "dirichlet-categorical"
@@ -107,47 +79,30 @@ class DirichletCategorical(LatentModel):
 
     @property
     def values(self) -> int:
-        """Size of the vocabulary."""
         return len(self.alpha)
 
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.dirichlet(self.alpha, n)
-
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        return _choose(rng, z, length)
+    def draw(self, rng: np.random.Generator, length: int) -> Array:
+        return rng.choice(self.values, length, p=rng.dirichlet(self.alpha))
 
     def statistic(self, tokens: Array) -> Array:
         """Counts."""
-        return np.bincount(_whole(tokens, self.values), minlength=self.values).astype(float)
+        return self.counts(tokens)
+
+    def posterior(self, tokens: Array) -> Array:
+        """Alpha of the Dirichlet law of z."""
+        return self.alpha + self.counts(tokens)
 
     def log_joint(self, tokens: Array) -> float:
-        before = np.array(self.alpha)
-        after = before + self.statistic(tokens)
+        before, after = np.array(self.alpha), self.posterior(tokens)
         return float(gammaln(before.sum()) - gammaln(after.sum()) + gammaln(after).sum() - gammaln(before).sum())
 
-    def log_predictive(self, posterior: _DirichletPosterior, token: Array) -> float:
-        return float(np.log(posterior.mean[int(token)]))
-
-    def posterior(self, tokens: Array) -> _DirichletPosterior:
-        return _DirichletPosterior(self.alpha + self.statistic(tokens))
-
     def predictive(self, tokens: Array) -> Array:
-        """Law of one more token."""
-        return self.posterior(tokens).mean
-
-
-# -- finitely many values of the latent variable
+        after = self.posterior(tokens)
+        return after / after.sum()
 
 
 @dataclass(frozen=True)
-class _FinitePosterior:
-    """Probabilities of the components."""
-
-    weights: Array
-
-
-@dataclass(frozen=True)
-class CategoricalMixture(LatentModel):
+class CategoricalMixture(_Categorical):
     """Topics: component k draws tokens from row k of a table of probabilities."""
 
     name = "categorical-mixture"
@@ -161,36 +116,27 @@ class CategoricalMixture(LatentModel):
 
     @property
     def values(self) -> int:
-        """Size of the vocabulary."""
         return len(self.table[0])
 
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.choice(len(self.weights), n, p=np.array(self.weights))
-
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        return _choose(rng, np.array(self.table)[z], length)
+    def draw(self, rng: np.random.Generator, length: int) -> Array:
+        return rng.choice(self.values, length, p=self.table[rng.choice(len(self.weights), p=self.weights)])
 
     def statistic(self, tokens: Array) -> Array:
-        """Sums of log likelihoods, of each component."""
+        """Log likelihoods of the components."""
+        counts = self.counts(tokens)
         with np.errstate(divide="ignore"):
-            return np.log(np.array(self.table))[:, _whole(tokens, self.values)].sum(1)
+            return np.log(np.array(self.table)[:, counts > 0]) @ counts[counts > 0]
+
+    def posterior(self, tokens: Array) -> Array:
+        """Probabilities of the components."""
+        scores = self.statistic(tokens) + np.log(self.weights)
+        return np.exp(scores - np.logaddexp.reduce(scores))
 
     def log_joint(self, tokens: Array) -> float:
         return float(np.logaddexp.reduce(self.statistic(tokens) + np.log(self.weights)))
 
-    def log_predictive(self, posterior: _FinitePosterior, token: Array) -> float:
-        return float(np.log((posterior.weights @ np.array(self.table))[int(token)]))
-
-    def posterior(self, tokens: Array) -> _FinitePosterior:
-        scores = self.statistic(tokens) + np.log(self.weights)
-        return _FinitePosterior(np.exp(scores - np.logaddexp.reduce(scores)))
-
     def predictive(self, tokens: Array) -> Array:
-        """Law of one more token."""
-        return self.posterior(tokens).weights @ np.array(self.table)
-
-
-# -- normal tokens
+        return self.posterior(tokens) @ np.array(self.table)
 
 
 @dataclass(frozen=True)
@@ -238,23 +184,28 @@ class GaussianLinear(LatentModel):
         """The ridge at which CME attention is the posterior mean: noise variance over prior variance."""
         return self.noise_variance / self.prior_variance
 
-    def draw_latent(self, rng: np.random.Generator, n: int) -> Array:
-        features = self.kernel.features(np.zeros((1, self.width))).shape[-1]
-        return math.sqrt(self.prior_variance) * rng.standard_normal((n, features, self.values))
-
-    def draw_keys(self, rng: np.random.Generator, *shape: int) -> Array:
+    def draw_keys(self, rng: np.random.Generator, length: int) -> Array:
         """Keys alone."""
-        keys = rng.standard_normal((*shape, self.width))
+        keys = rng.standard_normal((length, self.width))
         return keys / np.linalg.norm(keys, axis=-1, keepdims=True)
 
-    def draw_tokens(self, rng: np.random.Generator, z: Array, length: int) -> Array:
-        keys = self.draw_keys(rng, len(z), length)
-        noise = math.sqrt(self.noise_variance) * rng.standard_normal((len(z), length, self.values))
-        return np.concatenate([keys, self.kernel.features(keys) @ z + noise], axis=-1)
+    def draw(self, rng: np.random.Generator, length: int) -> Array:
+        keys = self.draw_keys(rng, length)
+        phi = self.kernel.features(keys)
+        z = math.sqrt(self.prior_variance) * rng.standard_normal((phi.shape[-1], self.values))
+        noise = math.sqrt(self.noise_variance) * rng.standard_normal((length, self.values))
+        return np.concatenate([keys, phi @ z + noise], axis=-1)
 
     def split(self, tokens: Array) -> tuple[Array, Array]:
         """Keys and values."""
         return tokens[..., : self.width], tokens[..., self.width :]
+
+    def posterior(self, tokens: Array) -> _LinearPosterior:
+        keys, values = self.split(tokens)
+        phi = self.kernel.features(keys)
+        precision = phi.T @ phi + self.lam * np.eye(phi.shape[-1])
+        mean, covariance = np.linalg.solve(precision, phi.T @ values), self.noise_variance * np.linalg.inv(precision)
+        return _LinearPosterior(mean, covariance, self.noise_variance, self.kernel)
 
     def log_joint(self, tokens: Array) -> float:
         """Log density of the values given the keys (whose own law does not depend on z)."""
@@ -262,19 +213,16 @@ class GaussianLinear(LatentModel):
         covariance = self.prior_variance * self.kernel.gram(keys, keys) + self.noise_variance * np.eye(len(keys))
         return _log_normal(values.T, None, covariance)
 
-    def log_predictive(self, posterior: _LinearPosterior, token: Array) -> float:
+    def log_predictive(self, tokens: Array, token: Array) -> float:
         key, value = self.split(token)
-        mean, variance = posterior.predictive(key[None])
+        mean, variance = self.posterior(tokens).predictive(key[None])
         return _log_normal(value, mean[0], variance[0] * np.eye(self.values))
 
-    def posterior(self, tokens: Array) -> _LinearPosterior:
-        keys, values = self.split(tokens)
-        phi = self.kernel.features(keys)
-        precision = phi.T @ phi + self.lam * np.eye(phi.shape[-1])
-        covariance = self.noise_variance * np.linalg.inv(precision)
-        return _LinearPosterior(
-            np.linalg.solve(precision, phi.T @ values), covariance, self.noise_variance, self.kernel
-        )
+
+def _log_normal(x: Array, mean: Any, covariance: Array) -> float:
+    """Log density of rows of x that are independent normal vectors."""
+    law: Any = multivariate_normal
+    return float(np.sum(law.logpdf(x, mean, covariance)))
 
 
 MODELS: dict[str, type[LatentModel]] = {

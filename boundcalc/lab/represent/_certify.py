@@ -75,16 +75,12 @@ class Certified:
 
 
 def certify(network: Network, function: SparseFunction, hint: Hint | None = None) -> Certified:
-    """The least of readout * min(1, N / max(1, |y|)), counted positive on the side of the function, over all inputs."""
+    """The least of min(1, N / max(1, |y|)), counted positive on the side of the function, over all inputs."""
     network.check_shapes()
-    if not network.readout >= 0:
-        raise CertificateError(
-            f"this certificate is for read-outs of at least 0, got {network.readout!r}: negate W_1 instead"
-        )
     cases, leak = sums(network, function, hint)
     least, worst = float("inf"), ""
     for name, low in cases:
-        margin = lower_float(arb(max(-1.0, min(lower_float(low), 1.0))) * network.readout)
+        margin = max(-1.0, min(lower_float(low), 1.0))
         if margin < least:
             least, worst = margin, name
     method = "patterns" if hint is None else "levels"

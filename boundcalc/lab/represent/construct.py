@@ -1,21 +1,32 @@
-"""R1-R3: from a sparse function to explicit weights, in the ways it can be represented."""
+"""R1-R5: from a sparse function and T to certified weights, of the construction with the least bound."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from boundcalc.base.errors import InvalidSetting
+from boundcalc.base import validate
+from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.intervals import lower_float
+from boundcalc.engine.solve import Solution, solve
 from boundcalc.lab.represent._certify import Certified, Hint, certify, sums
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Encoding, Network
-from boundcalc.lab.represent.tune import Cases, Choice, Reading, Tuner
+from boundcalc.lab.represent.tune import Choice, Reading, Tuner, bit_gains, mean_gains
 from boundcalc.lab.represent.units import MOST_CORNERS, fit_bits, fit_mean, ramp_units
 
+MARGIN = 1.0
+"""Constructions are scaled to a certified margin of 1."""
+GAMMA = MARGIN * (1 - 1e-5)
+"""What bounds take as margin: an example whose margin is gamma itself would count as an error (G0), and the
+network that a risk supposes is built in floats."""
+RISK, DELTA = 0.05, 0.01
+"""Constructions are ranked by the samples that bring the risk bound to 0.05 with probability 0.99."""
+_LONGEST = 1 << 20
 _MOST_FITTED_LEVELS = 80
 """Bits of a symmetric function up to which hinges are chosen by a linear programme; beyond, a ramp per change (parity's
 norms are then 3% larger)."""
@@ -99,15 +110,15 @@ def construct(function: SparseFunction, seq_len: int, kind: str) -> Construction
     symmetric, table = function.symmetric, function.table
     if kind == "corners":
         signs = None
-        fit, cases = partial(fit_bits, table), partial(Cases.of_bits, table=table)
+        fit, gains = partial(fit_bits, table), partial(bit_gains, table=table)
     elif symmetric is None:
         raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
     else:
         signs = np.where(symmetric.negated, -1.0, 1.0)
         units = ramp_units if len(symmetric.profile) > _MOST_FITTED_LEVELS + 1 else fit_mean
-        fit, cases = partial(units, symmetric.profile), partial(Cases.of_mean, profile=symmetric.profile)
+        fit, gains = partial(units, symmetric.profile), partial(mean_gains, profile=symmetric.profile)
     view = Reading(function.arity, seq_len, signs is not None and bool((signs > 0).all()), signs is not None)
-    choice = Tuner(view, fit, lambda units, slack: cases(units, slack=slack)).best()
+    choice = Tuner(view, fit, gains).best()
     return build(function, view, signs, kind, choice).normalised()
 
 
@@ -132,9 +143,9 @@ def build(function: SparseFunction, view: Reading, signs: np.ndarray | None, kin
     # The shortest (x, y) for which x in the coordinates of the chosen positions, and y in the constant one, read 1.
     along, beside = encoding.place * s * mass / math.sqrt(s), encoding.constant * (1 - cls)
     size = along**2 + beside**2
-    units = choice.units.scaled(choice.scale)
-    bits, alpha, theta = _short(bits), _short(units.alpha), _short(units.theta)
-    w_q, w_k, w_v = np.zeros(encoding.width), np.zeros(encoding.width), np.zeros((encoding.width, units.count))
+    units = choice.units
+    bits, alpha, theta = _short(bits), _short(units.alpha * choice.scale), _short(units.theta * choice.scale)
+    w_q, w_k, w_v = np.zeros(encoding.width), np.zeros(encoding.width), np.zeros((encoding.width, theta.size))
     w_q[encoding.cls_index] = 1.0
     w_k[chosen] = choice.beta / encoding.place
     w_v[encoding.bit_block] = bits.T @ alpha
@@ -142,3 +153,62 @@ def build(function: SparseFunction, view: Reading, signs: np.ndarray | None, kin
     w_v[encoding.constant_index] = _short(beside / size) * theta
     network = Network(encoding, w_q, w_k, w_v, (units.weight * choice.gain)[:, None])
     return Construction(kind, function, network, choice.beta, Hint(alpha[0], bits[0]) if view.by_mean else None)
+
+
+@dataclass(frozen=True)
+class Representation:
+    """A certified construction, and the others it was preferred to.
+
+    Attributes:
+        construction: the weights.
+        certified: what was shown of all inputs.
+        needed: the smallest m at which the best checked risk bound of the class with these norms is at most 0.05.
+        others: kind -> that m, for the constructions not taken.
+    """
+
+    construction: Construction
+    certified: Certified
+    needed: Solution
+    others: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the arrays."""
+        network, function = self.construction.network, self.construction.function
+        return {
+            "function": function.describe(),
+            "structure": function.structure,
+            "support": list(function.variables),
+            "construction": self.construction.kind,
+            "beta": self.construction.beta,
+            "hidden_units": len(network.w_1),
+            "T": network.seq_len,
+            "encoding": asdict(network.encoding),
+            "norms": network.norms.to_json()["budgets"],
+            "certificate": self.certified.to_json(),
+            "samples": {"risk": RISK, "delta": DELTA, "m": self.needed.value, "others": self.others},
+        }
+
+
+def represent(function: SparseFunction, seq_len: int) -> Representation:
+    """Certified weights for a function of some of T bits.
+
+    All constructions the function allows are built; the one whose class needs the fewest samples is taken.
+    """
+    T = validate.size("T", seq_len, most=_LONGEST)
+    smallest = usable(function, T)
+    candidates: list[tuple[float, Construction, Certified, Solution]] = []
+    failure = NoSolution("no construction was found")
+    for name in possible_kinds(smallest):
+        try:
+            built = construct(smallest, T, name)
+        except NoSolution as error:
+            failure = error
+            continue
+        certified = built.certify(MARGIN)
+        needed = solve(built.network.setting(GAMMA, delta=DELTA), "m", RISK, quantity="risk")
+        candidates.append((needed.value, built, certified, needed))
+    if not candidates:
+        raise failure
+    best = min(candidates, key=lambda entry: entry[0])
+    others = {built.kind: m for m, built, *_ in candidates if built.kind != best[1].kind}
+    return Representation(*best[1:], others)

@@ -1,8 +1,13 @@
-"""Boolean functions of a few bits: tables, symmetric functions, their true support and their structure."""
+"""Boolean functions of a few bits: truth tables, symmetric functions, and formulas, read with Python's own parser.
+
+Nothing is ever evaluated as code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,7 +68,7 @@ class SparseFunction:
         """The same by its truth table."""
         if self.table:
             return self
-        few(self.arity)
+        _few(self.arity)
         rows = (np.arange(1 << self.arity)[:, None] >> np.arange(self.arity)) & 1
         plain = SparseFunction(tuple(range(self.arity)), (), self.profile, self.negated)
         return SparseFunction(self.variables, tuple(int(v) for v in plain.values(rows)))
@@ -73,7 +78,8 @@ class SparseFunction:
         if not self.table:
             return SparseFunction((), (self.profile[0],)) if self.constant else self
         table = np.asarray(self.table)
-        keep = [i for i in range(self.arity) if _depends(table, i)]
+        every = np.arange(table.size)
+        keep = [i for i in range(self.arity) if (table != table[every ^ (1 << i)]).any()]
         rows = np.zeros(1 << len(keep), dtype=np.int64)
         for new, old in enumerate(keep):
             rows |= ((np.arange(rows.size) >> new) & 1) << old
@@ -84,33 +90,25 @@ class SparseFunction:
         """The same function by its profile, if it is symmetric, perhaps after negating inputs.
 
         If f is symmetric in literals l_0, ..., l_(s-1) then, for each i, swapping x_0 with l_i (relative to l_0) leaves
-        f as it is. That fixes every sign but those for which both swaps do; these are tried in turn.
+        f as it is. Such swaps generate all permutations, so signs that pass them all suffice. Where both signs of l_i
+        pass, f is a parity, which takes any.
         """
         if not self.table:
             return self
         if self.arity == 0:
             return None
-        table = np.asarray(self.table)
-        options = [[0], *(_swaps(table, i) for i in range(1, self.arity))]
-        if not all(options):
-            return None
-        free = [i for i, signs in enumerate(options) if len(signs) > 1]
-        # Where both swaps leave f alone for x_i and for x_j, f depends on them through a parity, which takes any signs,
-        # so one try suffices; the others are tried anyway while they are few.
-        for choice in range(1 << min(len(free), 4)):
-            signs = [row[0] for row in options]
-            for place, i in enumerate(free[:4]):
-                signs[i] = (choice >> place) & 1
-            profile = _profile(table, signs)
-            if profile is not None:
-                return SparseFunction(self.variables, (), profile, tuple(bool(b) for b in signs))._plainest()
-        return None
-
-    def _plainest(self) -> SparseFunction:
-        """Negating every literal reverses the profile: take fewer negations."""
-        if 2 * sum(self.negated) <= self.arity:
-            return self
-        return SparseFunction(self.variables, (), self.profile[::-1], tuple(not b for b in self.negated))
+        table, rows, signs = np.asarray(self.table), np.arange(len(self.table)), [False]
+        for i in range(1, self.arity):
+            first, other, rest = rows & 1, (rows >> i) & 1, rows & ~(1 | (1 << i))
+            fitting = [b for b in (0, 1) if (table == table[rest | (other ^ b) | ((first ^ b) << i)]).all()]
+            if not fitting:
+                return None
+            signs.append(bool(fitting[0]))
+        flipped = sum(b << i for i, b in enumerate(signs))
+        profile = tuple(self.table[((1 << h) - 1) ^ flipped] for h in range(self.arity + 1))
+        if 2 * sum(signs) > self.arity:  # negating every literal reverses the profile: take fewer negations
+            profile, signs = profile[::-1], [not b for b in signs]
+        return SparseFunction(self.variables, (), profile, tuple(signs))
 
     @property
     def changes(self) -> int:
@@ -147,11 +145,11 @@ def from_table(text: str) -> SparseFunction:
             "is XOR"
         )
     s = size.bit_length() - 1
-    few(s)
+    _few(s)
     return SparseFunction(tuple(range(s)), tuple(int(c) for c in digits))
 
 
-def few(s: int) -> None:
+def _few(s: int) -> None:
     """Refuse tables that are too long."""
     if s > _MOST_TABLE:
         raise InvalidSetting(
@@ -160,27 +158,132 @@ def few(s: int) -> None:
         )
 
 
-def _depends(table: np.ndarray, i: int) -> bool:
-    rows = np.arange(table.size)
-    return bool((table != table[rows ^ (1 << i)]).any())
+# -- formulas
+
+_MOST_CHARACTERS = 20_000
+_RANGE = re.compile(r"[xX]?([0-9]{1,12})\s*\.\.\s*[xX]?([0-9]{1,12})")
+_OPERATORS = {ast.BitAnd: "AND", ast.BitOr: "OR", ast.BitXor: "PARITY", ast.And: "AND", ast.Or: "OR"}
+_NAMES = ("AND", "OR", "MAJ", "PARITY")
 
 
-def _swaps(table: np.ndarray, i: int) -> list[int]:
-    """Signs b for which f(x_0 := x_i^b, x_i := x_0^b) = f."""
-    rows = np.arange(table.size)
-    first, other = rows & 1, (rows >> i) & 1
-    rest = rows & ~(1 | (1 << i))
-    return [b for b in (0, 1) if (table == table[rest | (other ^ b) | ((first ^ b) << i)]).all()]
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """Part of a formula: "var" (index), "const" (0 or 1), "NOT", or one of AND, OR, MAJ, PARITY of its parts."""
+
+    kind: str
+    index: int = 0
+    parts: tuple[_Node, ...] = ()
 
 
-def _profile(table: np.ndarray, signs: Sequence[int]) -> tuple[int, ...] | None:
-    rows = np.arange(table.size) ^ sum(b << i for i, b in enumerate(signs))
-    s = len(signs)
-    weight = sum(((rows >> i) & 1) for i in range(s))
-    profile: list[int] = []
-    for h in range(s + 1):
-        answers = set(table[weight == h].tolist())
-        if len(answers) > 1:
-            return None
-        profile.append(int(answers.pop()))
-    return tuple(profile)
+def parse(text: str) -> SparseFunction:
+    """The function of a formula such as "x3 & ~x7 | x11", "MAJ(1, 5, 9)" or "PARITY(0..7) ^ x9".
+
+    Bits are x0, x1, ...; operators by precedence: ~, &, ^, |, and then `not`, `and`, `or`, as in Python. AND, OR, MAJ
+    and PARITY take bits by number, ranges a..b (both ends included) and formulas.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidSetting('the expression is empty; for instance "x3 & ~x7 | x11"')
+    if len(text) > _MOST_CHARACTERS:
+        raise InvalidSetting(f"an expression may have {_MOST_CHARACTERS} characters, got {len(text)}")
+    try:
+        node = _node(ast.parse(_RANGE.sub(r"span(\1, \2)", text.strip()), mode="eval").body)
+        names = tuple(sorted(_variables(node)))
+        if not names:
+            raise InvalidSetting(
+                f"the expression {text.strip()[:60]!r} names no bit: it is constant; write x0, x1, ..."
+            )
+        return _symmetric(node) or _tabulated(node, names)
+    except InvalidSetting:
+        raise
+    except (RecursionError, MemoryError):
+        raise InvalidSetting("the expression is nested too deeply: write AND, OR, MAJ or PARITY of lists") from None
+    except (SyntaxError, ValueError) as error:
+        why = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise InvalidSetting(
+            f"cannot read the expression {' '.join(text.split())[:60]!r}: {why}; write bits x0, x1, ..., ~ & ^ | and "
+            f"brackets, or AND, OR, MAJ, PARITY of bits, as in MAJ(1, 5, x9) or PARITY(0..7)"
+        ) from None
+
+
+def _node(tree: ast.expr) -> _Node:
+    match tree:
+        case ast.Name(name) if re.fullmatch("[xX][0-9]{1,12}", name):
+            return _Node("var", int(name[1:]))
+        case ast.Constant(value) if value is not True and value is not False and value in (0, 1):
+            return _Node("const", int(value))
+        case ast.UnaryOp(ast.Invert() | ast.Not(), operand):
+            return _Node("NOT", parts=(_node(operand),))
+        case ast.BoolOp(op, values):
+            return _Node(_OPERATORS[type(op)], parts=tuple(map(_node, values)))
+        case ast.BinOp(_, op, _) if type(op) in _OPERATORS:
+            return _Node(_OPERATORS[type(op)], parts=tuple(map(_node, _chain(tree, type(op)))))
+        case ast.Call(ast.Name(name), args, []) if name.upper() in _NAMES and args:
+            return _Node(name.upper(), parts=tuple(part for argument in args for part in _argument(argument)))
+    raise ValueError(f"{ast.unparse(tree)[:40]!r} is no formula of bits")
+
+
+def _chain(tree: ast.expr, op: type[ast.operator]) -> list[ast.expr]:
+    """The operands of a chain of one operator, such as a ^ b ^ c."""
+    operands: list[ast.expr] = []
+    while isinstance(tree, ast.BinOp) and isinstance(tree.op, op):
+        operands.append(tree.right)
+        tree = tree.left
+    return [tree, *reversed(operands)]
+
+
+def _argument(tree: ast.expr) -> Iterator[_Node]:
+    """A bit by number, a range, or a formula."""
+    match tree:
+        case ast.Constant(int(value)) if not isinstance(value, bool) and value >= 0:
+            yield _Node("var", value)
+        case ast.Call(ast.Name("span"), [ast.Constant(int(first)), ast.Constant(int(last))], []):
+            if not first <= last <= first + _MOST_CHARACTERS:
+                raise ValueError(f"the range {first}..{last} is empty or far too long")
+            yield from (_Node("var", index) for index in range(first, last + 1))
+        case _:
+            yield _node(tree)
+
+
+def _variables(node: _Node) -> set[int]:
+    if node.kind == "var":
+        return {node.index}
+    return set().union(*map(_variables, node.parts))
+
+
+def _without_not(node: _Node) -> tuple[_Node, bool]:
+    """A node without the negations in front of it, and whether they are odd in number."""
+    negated = False
+    while node.kind == "NOT":
+        negated, node = not negated, node.parts[0]
+    return node, negated
+
+
+def _symmetric(node: _Node) -> SparseFunction | None:
+    """AND, OR, MAJ, PARITY of different literals, or its negation, without a table."""
+    node, flipped = _without_not(node)
+    literals = sorted((part.index, negated) for part, negated in map(_without_not, node.parts) if part.kind == "var")
+    if node.kind not in _NAMES or len({index for index, _ in literals}) < len(node.parts):
+        return None
+    counts = np.arange(len(literals) + 1)
+    profile = tuple(int(value) ^ flipped for value in _rule(node.kind, counts, len(literals)))
+    return SparseFunction(tuple(i for i, _ in literals), (), profile, tuple(negated for _, negated in literals))
+
+
+def _rule(kind: str, ones: np.ndarray, count: int) -> np.ndarray:
+    """Whether a name holds of `count` parts of which `ones` are 1."""
+    rules = {"AND": ones == count, "OR": ones > 0, "PARITY": ones % 2 > 0, "MAJ": 2 * ones > count}
+    return rules[kind]
+
+
+def _tabulated(node: _Node, names: tuple[int, ...]) -> SparseFunction:
+    _few(len(names))
+    rows = np.arange(1 << len(names))
+    columns = {name: (rows >> i) & 1 for i, name in enumerate(names)}
+
+    def values(part: _Node) -> np.ndarray:
+        if part.kind in ("var", "const"):
+            return columns[part.index] if part.kind == "var" else np.full(rows.size, part.index)
+        parts = [values(child) for child in part.parts]
+        return 1 - parts[0] if part.kind == "NOT" else _rule(part.kind, np.sum(parts, axis=0), len(parts)).astype(int)
+
+    return SparseFunction(names, tuple(int(value) for value in values(node)))

@@ -1,9 +1,10 @@
 """A network of the class the calculus bounds, as NumPy arrays: one block, one head, rows of bits, [CLS] read.
 
-The network is F = clip(relu(Pi_1(attention)) W_1) . readout with scores of rank one. Padded with zeros its widths are
-those of style "edelman", and no norm changes. Row t of the input holds `place` in coordinate t, the bit +-1 times `bit`
-and `constant`; with `shared` all bits sit in one coordinate, else each bit has a coordinate of its own. Row 0 is [CLS]:
-a unit vector of a coordinate of its own, which asks the one query that is read. The encoding is fixed before any data.
+The network is F = clip(relu(Pi_1(attention)) W_1), with a read-out of 1 and scores of rank one. Padded with zeros its
+widths are those of style "edelman", and no norm changes. Row t of the input holds `place` in coordinate t, the bit +-1
+times `bit` and `constant`; with `shared` all bits sit in one coordinate, else each bit has a coordinate of its own. Row
+0 is [CLS]: a unit vector of a coordinate of its own, which asks the one query that is read. The encoding is fixed
+before any data.
 """
 
 from __future__ import annotations
@@ -108,7 +109,6 @@ class Network:
         w_k: (d,).
         w_v: (d, k).
         w_1: (k, 1).
-        readout: a number of at least 0.
     """
 
     encoding: Encoding
@@ -116,7 +116,6 @@ class Network:
     w_k: np.ndarray
     w_v: np.ndarray
     w_1: np.ndarray
-    readout: float = 1.0
 
     @property
     def seq_len(self) -> int:
@@ -139,7 +138,7 @@ class Network:
             "W_1[0]": explicit(self.w_1),
             "W_QK[0]": every(outer(vector(self.w_q), vector(self.w_k))),
             "W_V[0]": explicit(self.w_v),
-            "readout": explicit(np.array([[self.readout]])),
+            "readout": explicit(np.ones((1, 1))),
         }
         return Norms(budgets=budgets)
 
@@ -163,18 +162,15 @@ class Network:
             "W_K[0]": self.w_k[None, :, None],
             "W_V[0]": self.w_v[None],
             "W_1[0]": self.w_1,
-            "readout": np.array([[self.readout]]),
+            "readout": np.ones((1, 1)),
         }
 
     def scores(self, bits: np.ndarray) -> np.ndarray:
         """Scores (n,) of bits (n, T)."""
         base, change = self.linear
-        return self.read(np.asarray(bits, dtype=float) @ change + base)
-
-    def read(self, values: np.ndarray) -> np.ndarray:
-        """Scores (n,) from the attention output of [CLS], (n, k)."""
+        values = np.asarray(bits, dtype=float) @ change + base
         hidden = np.maximum(values, 0.0) / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1.0)
-        return np.clip((hidden @ self.w_1)[..., 0], -1.0, 1.0) * self.readout
+        return np.clip((hidden @ self.w_1)[..., 0], -1.0, 1.0)
 
     @cached_property
     def linear(self) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from boundcalc.base.errors import NoSolution
-from boundcalc.lab.represent.units import Units, corners, levels
+from boundcalc.lab.represent.units import Sizes, Units, corners, levels
 
 _SAMPLES = 17e6
 """Logarithms of the covers are taken at a million samples and sixteen ghosts each; they hardly move the optimum."""
@@ -85,51 +85,36 @@ class Choice:
     capacity: float
 
 
-@dataclass(frozen=True)
-class Cases:
-    """Values of fixed units at all inputs: signed values of the sum, and the norms of the pre-activations."""
+Gains = list[tuple[float, float]]
+"""Pairs (lam, G): the G that makes the margin 1 when the values of units are scaled by lam."""
 
-    signed: np.ndarray
-    sizes: np.ndarray
 
-    @classmethod
-    def of_mean(cls, units: Units, profile: Sequence[int], slack: float) -> Cases:
-        """At the ends of every level of the mean (and at the knots between, where the sum may turn)."""
-        places = levels(len(profile) - 1)
-        signs = 2.0 * np.asarray(profile) - 1
-        slopes = units.alpha[0]
-        knots = -units.theta[slopes != 0] / slopes[slopes != 0]
-        inputs = [places - slack, places + slack]
-        answers = [signs, signs]
-        near = np.abs(knots[:, None] - places) <= slack
-        inputs.append(knots[near.any(1)])
-        answers.append(signs[near.argmax(1)[near.any(1)]])
-        return cls._at(units, np.concatenate(inputs)[:, None], np.concatenate(answers), 0.0)
+def mean_gains(units: Units, slack: float, profile: Sequence[int]) -> Gains:
+    """Gains from both ends of every level of the mean, and from the knots between, where the sum may turn."""
+    places = levels(len(profile) - 1)
+    signs = 2.0 * np.asarray(profile) - 1
+    slopes = units.alpha[0]
+    knots = -units.theta[slopes != 0] / slopes[slopes != 0]
+    near = np.abs(knots[:, None] - places) <= slack
+    inputs = np.concatenate([places - slack, places + slack, knots[near.any(1)]])
+    return _gains(units, inputs[:, None], np.concatenate([signs, signs, signs[near.argmax(1)[near.any(1)]]]), 0.0)
 
-    @classmethod
-    def of_bits(cls, units: Units, table: Sequence[int], slack: float) -> Cases:
-        """At every corner, each unit off by as much as it may."""
-        s = len(table).bit_length() - 1
-        return cls._at(units, corners(s), 2.0 * np.asarray(table) - 1, slack)
 
-    @classmethod
-    def _at(cls, units: Units, inputs: np.ndarray, signs: np.ndarray, slack: float) -> Cases:
-        values = units.values(inputs)
-        wobble = slack * np.abs(units.alpha).sum(0)
-        helps = signs[:, None] * units.weight > 0
-        worst = np.maximum(np.where(helps, values - wobble, values + wobble), 0.0)
-        sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
-        return cls(signs * (worst @ units.weight), sizes)
+def bit_gains(units: Units, slack: float, table: Sequence[int]) -> Gains:
+    """Gains from every corner, each unit off by as much as it may."""
+    return _gains(units, corners(len(table).bit_length() - 1), 2.0 * np.asarray(table) - 1, slack)
 
-    def gains(self) -> list[tuple[float, float]]:
-        """(lam, G): the G that makes the margin 1 when values are scaled by lam = stretch / largest norm."""
-        pairs: list[tuple[float, float]] = []
-        for stretch in _STRETCH:
-            lam = stretch / float(self.sizes.max())
-            margin = float((self.signed * lam / np.maximum(1.0, lam * self.sizes)).min())
-            if margin > 0:
-                pairs.append((lam, 1 / margin))
-        return pairs
+
+def _gains(units: Units, inputs: np.ndarray, signs: np.ndarray, slack: float) -> Gains:
+    """Gains from inputs (n, inputs) and signs (n,), with lam = stretch / largest norm of the pre-activations."""
+    values = inputs @ units.alpha + units.theta
+    wobble = slack * np.abs(units.alpha).sum(0)
+    helps = signs[:, None] * units.weight > 0
+    signed = signs * (np.maximum(np.where(helps, values - wobble, values + wobble), 0.0) @ units.weight)
+    sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
+    scales = [stretch / float(sizes.max()) for stretch in _STRETCH]
+    margins = [float((signed * lam / np.maximum(1.0, lam * sizes)).min()) for lam in scales]
+    return [(lam, 1 / margin) for lam, margin in zip(scales, margins, strict=True) if margin > 0]
 
 
 @dataclass
@@ -138,13 +123,13 @@ class Tuner:
 
     Attributes:
         view: what is selected.
-        fit: (slack, (norm that reads an input, norm that reads 1)) -> units.
-        cases: (units, slack) -> cases.
+        fit: (slack, sizes) -> units.
+        gains: (units, slack) -> gains.
     """
 
     view: Reading
-    fit: Callable[[float, tuple[float, float]], Units]
-    cases: Callable[[Units, float], Cases]
+    fit: Callable[[float, Sizes], Units]
+    gains: Callable[[Units, float], Gains]
 
     def best(self) -> Choice:
         """The numbers of least capacity found."""
@@ -179,7 +164,7 @@ class Tuner:
             return max(0.0, float(x[2])) if self.view.slackless else beta
 
         units = self.fit(slack, self._sizes(*_amplitudes(start), strength(start)))
-        gains = self.cases(units, slack).gains()
+        gains = self.gains(units, slack)
         if not gains:
             raise NoSolution("the units do not separate the values")
 
@@ -192,7 +177,7 @@ class Tuner:
         reached, gain = min(zip(self._capacities(amplitudes, beta, units, gains), gains, strict=True))
         return Choice(*amplitudes, beta, *gain, units, reached)
 
-    def _sizes(self, place: float, bit: float, constant: float, beta: float) -> tuple[float, float]:
+    def _sizes(self, place: float, bit: float, constant: float, beta: float) -> Sizes:
         """Norms of the vectors that read an input and the constant 1."""
         longest = float(np.linalg.norm(self.view.readers, axis=0).max())
         return longest / (bit * self.view.masses(beta)[0]), self.view.one(place, constant, beta)
@@ -206,13 +191,13 @@ class Tuner:
         op, two_one = _value_sizes(reading, self.view.one(place, constant, beta), units)
         weight = math.sqrt(float(units.weight @ units.weight))
         keys = beta / place * math.sqrt(self.view.s)
-        logs = _cover_logs(self.view.seq_len, units.count)
+        logs = _cover_logs(self.view.seq_len, units.theta.size)
         return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
 
 
 def _value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
     """|W_V|_op and |W_V|_21 of the value matrix that gives units their inputs."""
-    columns = np.empty((len(reading) + 1, units.count))
+    columns = np.empty((len(reading) + 1, units.theta.size))
     columns[:-1], columns[-1] = reading @ units.alpha, one * units.theta
     op = math.sqrt(max(0.0, float(np.linalg.eigvalsh(columns @ columns.T)[-1])))
     return op, float(np.sqrt((columns**2).sum(0)).sum())

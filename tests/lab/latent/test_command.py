@@ -49,8 +49,6 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     assert "X3k has an empty premise" in small
     assert "got --rkhs-norm 0.1; raise one of the two" in small
     assert "X3k is infinite" in refused(*words, "--value-noise", "1e308", "--rkhs-norm", "1e308")
-    assert "seed must lie between 0" in refused(*words[:5], "--kernel", "random-rbf", "--set", "seed=-1")
-    assert "random feature pairs must lie" in refused(*words[:5], "--kernel", "random-rbf", "--set", "pairs=1e9")
     assert "no 'degree'; it knows width" in refused(*words, "--set", "degree=2")
     assert "and then a value of --values 3" in refused(str(tmp_path / "pairs.csv"), "--values", "3")
     assert "queries of width 1 do not fit keys of width 2" in refused(*words[:1], *words[3:])

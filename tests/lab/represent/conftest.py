@@ -28,7 +28,7 @@ def random_table(s: int, rng: np.random.Generator, seq_len: int) -> SparseFuncti
 @pytest.fixture(scope="session")
 def built() -> dict[tuple[str, str, int], Construction]:
     """A few constructions, of every kind, by (kind, expression, T)."""
-    from boundcalc.lab.represent.expressions import parse
+    from boundcalc.lab.represent.functions import parse
 
     constructions: dict[tuple[str, str, int], Construction] = {}
     for text in ("AND(1, 4, 6)", "PARITY(0, 3, 5)", "~x1 & x4 & x6", "x0 & x3 | ~x0 & x5"):

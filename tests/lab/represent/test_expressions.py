@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boundcalc.lab.represent.expressions import parse
+from boundcalc.lab.represent.functions import parse
 from boundcalc.lab.represent.network import all_inputs
 
 BITS = 5

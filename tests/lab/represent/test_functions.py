@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 
-from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.functions import SparseFunction
+from boundcalc.lab.represent.functions import SparseFunction, parse
 from boundcalc.lab.represent.network import all_inputs
 from tests.lab.represent.conftest import all_functions
 

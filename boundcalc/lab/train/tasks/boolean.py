@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.schema import ClosedShare, Size, check_fields
-from boundcalc.lab.represent.expressions import parse
-from boundcalc.lab.represent.functions import SparseFunction, from_table
+from boundcalc.lab.represent.functions import SparseFunction, from_table, parse
 from boundcalc.lab.train.source import Source
 from boundcalc.lab.train.tasks.base import FUNCTIONS, Shape, Task
 
