@@ -23,10 +23,11 @@ from example_script import Values, run
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem, golden
+from boundcalc.layers.facts import Points, Target
 from boundcalc.setting import Budget
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
-from boundcalc.statements.targets import Points, Target, matrix_norms
+from boundcalc.statements.weights import matrix_norms
 
 QUICK = {"quick": True}
 ROWS, KEYS = 16, 4

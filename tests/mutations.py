@@ -75,7 +75,7 @@ STATEMENTS = [
     Mutation("V4 with one event", "statements/noises.py", "return 2 * max(1,", "return 1 * max(1,", _HIDDEN),
     Mutation(
         "A6 with a nuclear norm of |A| |B| / 1.2",
-        "statements/targets.py",
+        "statements/weights.py",
         "left.nuclear * right.op, left.fro * right.fro)",
         "left.nuclear * right.op, left.fro * right.fro / 1.2)",
         _NORMS,
@@ -213,7 +213,7 @@ STATEMENTS = [
     Mutation("K1 with kappa for 2 kappa", "statements/comparison/closed.py", "2 * fro * kappa(", "fro * kappa(", _READ),
     Mutation(
         "K1 with the spectral norm of W_V",
-        "statements/comparison/network.py",
+        "statements/comparison/closed.py",
         "columns else block.values_fro",
         "columns else block.values_op",
         _READ,
@@ -227,7 +227,7 @@ STATEMENTS = [
     ),
     Mutation(
         "K1 with a quarter of the hull for half an oscillation",
-        "statements/comparison/network.py",
+        "statements/comparison/closed.py",
         "ns.minimum(hull / 2, most)",
         "ns.minimum(hull / 4, most)",
         f"{_COMPARED} oscillate",
@@ -265,21 +265,21 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with more cells than there are",
-        "statements/floors/_edelman.py",
+        "statements/floors/_constructions.py",
         "return self.k * (room.d - 2)",
         "return self.k * (room.d - 1)",
         _MEMBERS,
     ),
     Mutation(
         "construction A without the first row's own weight",
-        "statements/floors/_edelman.py",
+        "statements/floors/_constructions.py",
         "pooled(room, plus, minus, 1, s)",
         "pooled(room, plus, minus, 0, s)",
         _MEMBERS,
     ),
     Mutation(
         "construction C without the first row's own weight",
-        "statements/floors/_edelman.py",
+        "statements/floors/_constructions.py",
         "alone - self.plus), alone, s)",
         "alone - self.plus), 0, s)",
         _MEMBERS,
@@ -342,7 +342,7 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with key rows that see no change",
-        "statements/floors/_edelman.py",
+        "statements/floors/_constructions.py",
         "self._with_keys(room, sign, -sign)",
         "self._with_keys(room, sign, sign)",
         _MEMBERS,
@@ -481,7 +481,7 @@ STATEMENTS = [
     ),
     Mutation(
         "A5 without sqrt k",
-        "statements/targets.py",
+        "statements/weights.py",
         "columns = least(ns.sqrt(ns.number(k)) * fro, of",
         "columns = least(fro, of",
         _NORMS,

@@ -1,13 +1,43 @@
-"""Plain floats as a number system; sums of logarithms; minima by golden section."""
+"""Number systems: what a formula may use, besides ordinary operators; and plain floats as one.
+
+Every formula is written once, so that the number a sweep computes, the interval the checker trusts and the formula that
+`closed_form` derives cannot drift apart.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from boundcalc.base.system import Number as Number
-from boundcalc.base.system import NumberSystem as NumberSystem
+Number = Any
+"""A float, `flint.arb` or SymPy expression: whatever its `NumberSystem` works in."""
+
+
+class NumberSystem(Protocol):
+    """The functions a formula may use besides + - * / ** and integer constants.
+
+    `number`: a float or integer, exactly. `log1p` and `expm1`: log(1 + x) and exp(x) - 1, accurate near 0. `ceil`: an
+    integer that is at least x, guarded upward where x carries rounding error. `lgamma_sum`: lgamma(x) + lgamma(x + 1)
+    + ..., so many terms.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pi(self) -> Number: ...
+    def number(self, x: float, /) -> Number: ...
+    def log(self, x: Number, /) -> Number: ...
+    def log1p(self, x: Number, /) -> Number: ...
+    def exp(self, x: Number, /) -> Number: ...
+    def expm1(self, x: Number, /) -> Number: ...
+    def sqrt(self, x: Number, /) -> Number: ...
+    def ceil(self, x: Number, /) -> Number: ...
+    def lgamma(self, x: Number, /) -> Number: ...
+    def lgamma_sum(self, x: Number, count: int, /) -> Number: ...
+    def minimum(self, *xs: Number) -> Number: ...
+    def maximum(self, *xs: Number) -> Number: ...
+
 
 _CEIL_GUARD = 1 + 1e-12
 """Rounding may have pushed a quotient just below an integer; counting one more is safe, one less is not."""

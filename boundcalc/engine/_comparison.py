@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from operator import mul
 
 from boundcalc.base.numbers import FLOAT, golden
-from boundcalc.statements.comparison.network import Network, sizes_of
+from boundcalc.statements.comparison.closed import Network, sizes_of
 from boundcalc.statements.comparison.sharp import (
     LARGEST_SCORE,
     Kernel,

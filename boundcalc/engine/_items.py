@@ -14,10 +14,10 @@ from flint import arb
 
 from boundcalc.base.intervals import INTERVAL, upper_log
 from boundcalc.base.numbers import FLOAT, log_sum
+from boundcalc.layers.facts import Target
 from boundcalc.proof.certificate import ZERO, Choice
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.network import Network, Piece
-from boundcalc.statements.targets import Target
 
 _STEP = 0.25
 """Distance of neighbouring nodes in log y."""

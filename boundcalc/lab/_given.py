@@ -20,7 +20,7 @@ from boundcalc.base.npz import digest_of_arrays
 from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Tensor, to_float
-from boundcalc.lab.outputs import Outputs
+from boundcalc.lab._outputs import Outputs
 from boundcalc.predictors.data import Array
 from boundcalc.predictors.occam import Code
 from boundcalc.predictors.reference import Law, Reference

@@ -15,7 +15,7 @@ from boundcalc.base.table import as_text
 from boundcalc.checkpoints.audit import Audit
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.engine.bound import BoundValue
-from boundcalc.lab.outputs import Outputs
+from boundcalc.lab._outputs import Outputs
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.scores import Score
 from boundcalc.setting import Setting

@@ -27,6 +27,7 @@ from boundcalc.checkpoints.traced import Call
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab._given import GivenNetwork
+from boundcalc.lab._outputs import Outputs
 from boundcalc.lab._scores import (
     PREDICTIONS,
     Judged,
@@ -37,7 +38,6 @@ from boundcalc.lab._scores import (
     score_lines,
 )
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
-from boundcalc.lab.outputs import Outputs
 from boundcalc.lab.reading import read_model
 from boundcalc.predictors.certificate import Alternative, Certified, PredictorCertificate, equal_shares, issue
 from boundcalc.predictors.data import Data, Evidence, Named

@@ -17,7 +17,7 @@ from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Checkpoint
 from boundcalc.checkpoints.traced import Call
-from boundcalc.lab.outputs import Outputs
+from boundcalc.lab._outputs import Outputs
 
 _COMPARE = (
     "run its module (--compare module.py:make) or the library's (--compare transformers), or take the description of "

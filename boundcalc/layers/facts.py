@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 
 if TYPE_CHECKING:
     from boundcalc.layers.base import Weight

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from boundcalc.base.errors import Refusal, Unsupported
-from boundcalc.base.system import Number
+from boundcalc.base.numbers import Number
 from boundcalc.layers.facts import Context, Facts, Member, Points, Slot, Target, one_slot
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.schema import Count, Name, Size, Stacked
-from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import TOKENS, EveryRow, Layer, Role, RowWise, Weight, Widths, register_layer, weights_of
 from boundcalc.layers.embedding import Embedding

@@ -10,14 +10,13 @@ from flint import arb
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, certainly_le
 from boundcalc.base.validate import shown
-from boundcalc.layers.facts import Member, Slot
+from boundcalc.layers.facts import Member, Slot, Target
 from boundcalc.proof.certificate import Choice, Cover, Level
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS, REFINING
 from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.strategies import Strategy
-from boundcalc.statements.targets import Target
 
 
 class Booked(NamedTuple):

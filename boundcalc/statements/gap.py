@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 
 
 def chain_links(ns: NumberSystem, scales: Sequence[Number], counts: Sequence[Number], m: Number) -> list[Number]:

@@ -14,9 +14,9 @@ from functools import reduce
 from typing import NamedTuple
 
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
-from boundcalc.base.system import Number
+from boundcalc.base.numbers import Number
 from boundcalc.layers.base import weights_of
-from boundcalc.layers.facts import Context
+from boundcalc.layers.facts import Context, MatrixNorms
 from boundcalc.layers.merged import FIRST_ROW, beginning, ending, products_of
 from boundcalc.setting import (
     Activation,
@@ -34,8 +34,7 @@ from boundcalc.setting import (
 from boundcalc.setting.norms import place_named, place_of
 from boundcalc.setting.setting import lookups
 from boundcalc.statements.network import Visit, walk
-from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
-from boundcalc.statements.weights import Weights
+from boundcalc.statements.weights import Weights, matrix_norms, product
 
 
 class Merged(NamedTuple):

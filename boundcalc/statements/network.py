@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from flint import arb
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.layers.base import place_named, rows_used
 from boundcalc.layers.facts import Context, Facts, Member, Slot
 from boundcalc.setting import Layer, Setting

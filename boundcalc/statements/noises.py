@@ -8,10 +8,10 @@ was fixed in advance. Costs are functions of z = norm/sigma. No covering strateg
 from __future__ import annotations
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.layers.facts import Target
 from boundcalc.statements.covers.base import Params
 from boundcalc.statements.covers.laws import LARGEST_SIDE, RANGES, Law, matrix_student, student_columns
-from boundcalc.statements.targets import Target
 
 _NEWTON_STEPS = 2
 _TAILS = {name: RANGES[name] for name in ("s", "r")}

@@ -13,8 +13,8 @@ from functools import partial, reduce
 from typing import Annotated
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.schema import check_fields
-from boundcalc.base.system import Number, NumberSystem
 from boundcalc.base.validate import size
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Budget, Norms, Setting

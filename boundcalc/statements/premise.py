@@ -13,7 +13,7 @@ from flint import arb
 
 from boundcalc.base.errors import Refusal
 from boundcalc.base.intervals import INTERVAL, certainly_le, lower_float, upper_float
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.layers.facts import Context
 from boundcalc.setting import Activation, Attention, Ball, Linear, Pool, Setting
 from boundcalc.statements.merge import merge_linear_maps
@@ -26,7 +26,7 @@ _MEANS = ("softmax", "softmax1", "sigmoid")
 """Normalisers whose weights make a mean of rows, or less."""
 
 
-def margin_of_class(setting: Setting) -> arb:
+def _margin_of_class(setting: Setting) -> arb:
     """G0e for a setting: no network of its class has a larger margin on any input."""
     return INTERVAL.minimum(*(next(_margins(larger)) for larger in _classes(setting)))
 

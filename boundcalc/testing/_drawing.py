@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boundcalc.layers.base import weights_of
+from boundcalc.layers.facts import Target
 from boundcalc.setting import Budget, Layer, Norms, Weight
 from boundcalc.setting.norms import SIZES
-from boundcalc.statements.targets import Target
 
 Array = NDArray[np.float64]
 Key = tuple[str, int | None, int | None]

@@ -17,12 +17,11 @@ from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.schema import read, write
 from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.layers.base import TOKENS, EveryRow, flat, weights_of
-from boundcalc.layers.facts import Context, Facts, Slot
+from boundcalc.layers.facts import Context, Facts, Kind, Slot, Target
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.network import Network
-from boundcalc.statements.targets import Kind, Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing._drawing import Array, Dice, Key, apart, drawn, farthest, joined, projected
 from boundcalc.testing._report import Cases, Report, judge

@@ -12,8 +12,8 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem
 from boundcalc.base.theory import page, parse
+from boundcalc.layers.facts import Target
 from boundcalc.statements.covers import CoverLemma, Params
-from boundcalc.statements.targets import Target
 from boundcalc.testing._report import Cases, Report, judge
 
 PRECISE = 1e-9

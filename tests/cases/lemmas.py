@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import Kind, Points, Target
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.covers.lemmas import MatrixPerceptron, Maurey, PublishedPerceptron
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from boundcalc.statements.weights import matrix_norms
 from boundcalc.testing._lemmas import LemmaExample, examples_of, scaled
 from boundcalc.testing._report import Cases
 

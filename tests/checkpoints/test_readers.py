@@ -278,7 +278,7 @@ def test_a_quantised_module_is_refused_in_a_line() -> None:
 
 @pytest.mark.parametrize(("length", "inside"), [(1.0, True), (1 + 5e-10, True), (1 + 3e-9, False), (1.1, False)])
 def test_rows_that_were_normalised_in_floats_lie_in_the_ball(length: float, inside: bool) -> None:
-    from boundcalc.lab.outputs import refuse_longer
+    from boundcalc.lab._outputs import refuse_longer
 
     rows = np.random.default_rng(0).standard_normal((5, 2, 3))
     rows *= length / np.sqrt((rows**2).sum(-1, keepdims=True))

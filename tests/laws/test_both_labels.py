@@ -31,7 +31,7 @@ from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.norms.limits import explicit
 from boundcalc.proof.checker import check
 from boundcalc.setting import PRESETS, Budget, Embedding, Normaliser, Norms
-from boundcalc.statements.premise import margin_of_class, margin_on_both_labels, no_member
+from boundcalc.statements.premise import _margin_of_class, margin_on_both_labels, no_member
 from boundcalc.testing._drawing import Array, Parameters, limits_of, used
 from boundcalc.testing._layers import Arrays
 from boundcalc.theorems import POLICIES
@@ -226,7 +226,7 @@ def test_one_block_attains_the_largest_margin_on_both_labels() -> None:
     for setting in relu_settings("one block", 150, (1,)):
         most = upper_float(margin_on_both_labels(setting))
         assert built_margin(setting) == pytest.approx(most, rel=ROUNDING)
-        halved += most < 0.999 * upper_float(margin_of_class(setting))
+        halved += most < 0.999 * upper_float(_margin_of_class(setting))
     assert halved > 60
 
 
@@ -248,7 +248,7 @@ def test_no_network_has_more_on_both_labels() -> None:
 def test_the_law_sees_a_margin_that_one_label_alone_has() -> None:
     """Between the two margins a network of one label is built in vain: both checkers refuse the risk."""
     setting = Setting.of(depth=1, d=4, seq_len=2, margin=0.5)
-    assert built_margin(setting) < setting.sample.margin < upper_float(margin_of_class(setting))
+    assert built_margin(setting) < setting.sample.margin < upper_float(_margin_of_class(setting))
     met = setting.but(margin=0.3)
     certificate = check(Search(met, POLICIES["best"]).candidates("risk")[0].certificate).certificate
     alone.log_value(certificate)

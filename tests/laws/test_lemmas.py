@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import Points, Target
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.targets import Points, Target, matrix_norms
+from boundcalc.statements.weights import matrix_norms
 from boundcalc.testing import Cases, check_lemma
 from boundcalc.testing._lemmas import LAWS, least_log_count
 from tests.cases.lemmas import cases, examples

@@ -17,7 +17,7 @@ from boundcalc.engine.search import Search
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget
 from boundcalc.setting.norms import Norms
-from boundcalc.statements.premise import _classes, largest_margin, margin_of_class, margin_on_both_labels, no_member
+from boundcalc.statements.premise import _classes, _margin_of_class, largest_margin, margin_on_both_labels, no_member
 from boundcalc.theorems import POLICIES
 from tests.laws.settings import settings
 from tests.laws.test_bounds import NOISE, logs
@@ -108,14 +108,14 @@ def with_values(size: float, **more: Budget) -> Setting:
 def test_a_premise_that_products_exclude_is_refused() -> None:
     """The factors alone allow margins of thousands; the product of the values leaves 1."""
     empty = with_values(1.0)
-    assert float(margin_of_class(empty)) == pytest.approx(1.0, abs=1e-5)
+    assert float(_margin_of_class(empty)) == pytest.approx(1.0, abs=1e-5)
     assert no_member(empty) is not None
     assert all(value.risk_refusal is not None for value in compare(empty) if value.refusal is None)
     assert no_member(with_values(1.3)) is None
-    walks = [float(margin_of_class(each)) for each in _classes(empty)[1:]]
+    walks = [float(_margin_of_class(each)) for each in _classes(empty)[1:]]
     assert walks == [pytest.approx(1.0, abs=1e-5)]
     factors = replace(empty, norms=Norms(C=100.0))  # the control: without the class of the products it is not empty
-    assert float(margin_of_class(factors)) > 1.2
+    assert float(_margin_of_class(factors)) > 1.2
 
 
 @pytest.mark.parametrize("kind", ["token_values", "W_2_to_readout[0]", "token_scores"])

@@ -11,6 +11,7 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.search import Search
 from boundcalc.layers import heads as attention
+from boundcalc.layers.facts import Points
 from boundcalc.proof import _levels as levels
 from boundcalc.proof import checker
 from boundcalc.proof.certificate import Certificate
@@ -21,7 +22,6 @@ from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.noises import NOISES
 from boundcalc.statements.premise import no_member
 from boundcalc.statements.strategies import STRATEGIES
-from boundcalc.statements.targets import Points
 from boundcalc.theorems import POLICIES, Policy
 from tests.laws.settings import settings
 from tests.proof import alone

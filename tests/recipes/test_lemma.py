@@ -11,10 +11,10 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.engine.search import Search
+from boundcalc.layers.facts import MatrixNorms, Points, Target
 from boundcalc.proof.checker import check
 from boundcalc.setting import Setting
 from boundcalc.statements.covers import LEMMAS, CoverLemma
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 from boundcalc.testing import Cases, LemmaExample, check_lemma
 from boundcalc.testing._lemmas import scaled
 from boundcalc.theorems import BOUNDS, Policy

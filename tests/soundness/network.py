@@ -14,12 +14,11 @@ import numpy as np
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.forward import NUMPY, rotary
 from boundcalc.layers.base import TOKENS
-from boundcalc.layers.facts import Context, Facts
+from boundcalc.layers.facts import Context, Facts, Target
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Layer, Norms, Residual, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.merge import merge_linear_maps
-from boundcalc.statements.targets import Target
 from boundcalc.statements.weights import Weights
 from boundcalc.testing._drawing import Array, Dice, Parameters, apart, drawn, farthest, joined, projected
 from boundcalc.testing._layers import Arrays

@@ -15,11 +15,11 @@ import pytest
 
 from boundcalc.base.intervals import INTERVAL, upper_float
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import MatrixNorms, Points, Target
 from boundcalc.proof.second import _centres as centres_mp
 from boundcalc.proof.second._numbers import MP, num
 from boundcalc.statements.covers import LEMMAS, laws
 from boundcalc.statements.covers.laws import BEND, LINE, Centres, Noise, noise
-from boundcalc.statements.targets import MatrixNorms, Points, Target
 
 NAMES = ("T13", "T14")
 SHAPES = ((2, 2), (3, 2), (2, 3), (3, 3), (3, 1), (1, 3))

@@ -30,12 +30,16 @@ from boundcalc.proof.second._checker import derive
 from boundcalc.proof.second._numbers import Refused
 from boundcalc.statements.comparison.closed import (
     _LOWEST_QUARTER,
+    Budgets,
+    Network,
     closed,
     expected_gap,
     kappa,
     mean_of_signs,
+    network_of,
+    refusal,
+    sizes_of,
 )
-from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.sharp import (
     Kernel,
     Strata,

@@ -17,10 +17,11 @@ import pytest
 from numpy.typing import NDArray
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import Kind, Points, Target
 from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.covers.base import random_cover
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
+from boundcalc.statements.weights import matrix_norms
 
 Array = NDArray[np.float64]
 SLACK = 1 + 1e-9  # rounding of the float constructions, not of the bounds

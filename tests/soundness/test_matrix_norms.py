@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
+from boundcalc.layers.facts import MatrixNorms
 from boundcalc.setting import Budget
-from boundcalc.statements.targets import MatrixNorms, matrix_norms, product
+from boundcalc.statements.weights import matrix_norms, product
 from boundcalc.testing._drawing import Array
 
 NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")

@@ -20,7 +20,7 @@ from boundcalc.base.errors import CertificateError, Unsupported
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.search import Search
 from boundcalc.layers.base import unknown_to_noise
-from boundcalc.layers.facts import Facts, Slot
+from boundcalc.layers.facts import Facts, Slot, Target
 from boundcalc.proof.certificate import Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import (
@@ -43,7 +43,6 @@ from boundcalc.setting import (
 from boundcalc.setting.norms import place_named, place_of
 from boundcalc.statements.network import Network as Walked
 from boundcalc.statements.network import Stage, loss_lipschitz
-from boundcalc.statements.targets import Target
 from boundcalc.testing._drawing import Array, Dice, Parameters
 from boundcalc.theorems import POLICIES
 from tests.proof import samples

@@ -20,7 +20,7 @@ from boundcalc.engine._allocate import fill
 from boundcalc.engine._items import build_items
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.one_level import HALF, _noise_items
-from boundcalc.layers.facts import Context, Slot
+from boundcalc.layers.facts import Context, Kind, Points, Slot, Target
 from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Lookup, Norms, Setting
@@ -29,8 +29,7 @@ from boundcalc.statements import gap
 from boundcalc.statements.network import Network
 from boundcalc.statements.noises import NOISES, events, spread
 from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
-from boundcalc.statements.targets import Kind, Points, Target, matrix_norms
-from boundcalc.statements.weights import Weights
+from boundcalc.statements.weights import Weights, matrix_norms
 from boundcalc.testing._drawing import Dice
 from tests.proof import alone
 from tests.soundness.test_networks import SETTINGS, Rival

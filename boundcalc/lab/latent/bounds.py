@@ -12,11 +12,11 @@ from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, certainly_le, upper_float
 from boundcalc.base.numbers import FLOAT, Number, NumberSystem, golden
 from boundcalc.base.value import Value
+from boundcalc.layers.facts import Target
 from boundcalc.setting import Setting
 from boundcalc.statements import gap
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.network import Network, Piece
-from boundcalc.statements.targets import Target
 
 _COVERS = ("T4", "T5", "T8", "T9", "T10")
 """Volumetric and low-rank covers, and those of offsets, gains and token tables."""

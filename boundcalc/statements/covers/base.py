@@ -12,9 +12,9 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.validate import shown
-from boundcalc.statements.targets import Target
+from boundcalc.layers.facts import Target
 
 Params = Mapping[str, float]
 ABOVE_0 = math.ulp(0.0)

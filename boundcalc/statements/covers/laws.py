@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.layers.facts import Target
 from boundcalc.statements.covers.base import CoverLemma, Params
-from boundcalc.statements.targets import Target
 
 LARGEST_SIDE = 10**5
 """The volume of a spectral ball is a product of as many factors as its smaller side."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from boundcalc.base.errors import Refusal
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
+from boundcalc.layers.facts import Target
 from boundcalc.statements.covers.base import ABOVE_0, CoverLemma, Params, random_cover
-from boundcalc.statements.targets import Target
 
 _MAPS = frozenset({"map", "query"})
 

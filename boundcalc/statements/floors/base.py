@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from typing import ClassVar, NamedTuple
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.layers.merged import is_product
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.comparison.network import of_plain_heads
+from boundcalc.statements.comparison.closed import of_plain_heads
 
 _LEAST_BITS = 16
 _KEPT = 1 << 10

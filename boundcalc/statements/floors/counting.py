@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import flint
 from flint import arb
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.statements.floors.base import Construction, Room
 
 LEAST_PAIRS = 4

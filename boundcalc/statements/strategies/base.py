@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from boundcalc.base.system import Number, NumberSystem
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.setting import Setting
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL, certainly_le
+from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.base.registry import Registry
-from boundcalc.base.system import Number, NumberSystem
 from boundcalc.layers.base import flat, unknown_to_noise
 from boundcalc.setting import Setting
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
-from boundcalc.statements.comparison import network
-from boundcalc.statements.comparison.closed import closed, expected_gap
+from boundcalc.statements.comparison.closed import closed, expected_gap, network_of, refusal
 from boundcalc.statements.comparison.sharp import problem, sharp
 from boundcalc.statements.strategies.base import Known, Strategy, Term
 
@@ -276,11 +275,11 @@ class _ComparisonClosed(Strategy):
     coverless = True
 
     def refuses(self, setting: Setting) -> str | None:
-        return network.refusal(setting)
+        return refusal(setting)
 
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
-        return closed(ns, network.network_of(ns, setting))
+        return closed(ns, network_of(ns, setting))
 
     def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:
         """Above the expected largest gap."""
@@ -306,12 +305,12 @@ class Comparison(_ComparisonClosed):
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         if tuning is None:
             raise CertificateError("strategy 'comparison' names its numbers")
-        return sharp(ns, network.network_of(ns, setting), tuning)
+        return sharp(ns, network_of(ns, setting), tuning)
 
     def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
         if tuning is None:
             return "strategy 'comparison' names its numbers"
-        return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
+        return problem(INTERVAL, network_of(INTERVAL, setting), tuning, certainly_le)
 
 
 _COVERING = (Chain(), _Closed(), Published(), _UniformMargin(), _NoiseMargin())
