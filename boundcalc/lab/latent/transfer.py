@@ -110,14 +110,12 @@ def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: flo
     validate.positive("pretext error", pretext_error, zero=True)
     conditioning = condition(m, w)
     square = _exact_square(m, w)
-    kind = "estimate" if measured else "bound"
+    kind = "estimate" if measured or square is None else "bound"
     chosen = {"kappa": conditioning.kappa, "kappa_worst": conditioning.worst, "rank": float(conditioning.rank)}
-    if square is not None:
-        inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
-        value = upper_float(square * arb(float(pretext_error)))
-        return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, value, "w M^+", inputs, chosen)
-    bound = head_bound(m, w, conditioning.head, pretext_error, spread=0.0)
-    return Value.of(bound.name, bound.quantity, "estimate", bound.value * (1 + 1e-9), "w M^+", bound.inputs, chosen)
+    inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
+    square = arb(conditioning.kappa) ** 2 if square is None else square
+    value = upper_float(square * arb(float(pretext_error)))
+    return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, value, "w M^+", inputs, chosen)
 
 
 def head_bound(

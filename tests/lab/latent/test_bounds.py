@@ -1,4 +1,4 @@
-"""X3, X3k, X4, X6: attempts to exceed the bounds, on laws made to be bad for them.
+"""X3, X3k, X4, X5: attempts to exceed the bounds, on laws made to be bad for them.
 
 Each coverage test has a negative control: with the bound's constant lowered it must be found out.
 """
@@ -6,15 +6,19 @@ Each coverage test has a negative control: with the bound's constant lowered it 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from boundcalc import Setting
+from boundcalc.base.errors import Unsupported
 from boundcalc.base.numbers import FLOAT
-from boundcalc.lab.latent.bounds import self_normalised_error, softmax_bound, sphere_shrinkage
+from boundcalc.lab.latent.bounds import learning_bound, self_normalised_error, softmax_bound, sphere_shrinkage
 from boundcalc.proof.second._numbers import MP, num
+from boundcalc.setting import Budget, Norms
 from boundcalc.theorems import X3, X4
 from tests.examples.scripts import load
 
@@ -268,3 +272,31 @@ def test_what_holds_always_is_not_exceeded() -> None:
     assert x4(1, 0.01) == 2.0
     assert x4(10**6, 1e-4, 3.0) == 6.0
     assert softmax_bound(10**6, 5, tau=1e-4, most=3.0) == 6.0
+
+
+# ------------------------------------------------------------------------ X5
+
+
+def test_x5_is_exactly_constant_in_the_input_size() -> None:
+    several: tuple[dict[str, Any], ...] = ({"depth": 1}, {"depth": 3, "heads": 4}, {"depth": 2, "readout": "mean"})
+    for changes in several:
+        values = {learning_bound(Setting.of(seq_len=T, n_train=10**6, C=1.5, **changes)).value for T in (2, 64, 10**6)}
+        assert len(values) == 1
+    assert learning_bound(Setting.of(n_train=10**8, C=1.0)).value < 0.1
+    bare, excess = (learning_bound(Setting.of(n_train=10**6), excess=e).value for e in (False, True))
+    assert bare < excess < bare + 0.01
+
+
+def test_x5_uses_low_rank_covers() -> None:
+    full = Setting.of(d=64, n_train=10**6, C=1.0)
+    budgets = {kind: Budget(op=1.0, rank=2) for kind in ("W_QK", "W_V", "W_1")}
+    low = Setting(full.architecture, Norms(1.0, budgets), full.sample)
+    assert learning_bound(low).value < 0.6 * learning_bound(full).value
+
+
+def test_x5_with_a_margin_seen_after_training_is_an_estimate() -> None:
+    """It is not corrected for having looked."""
+    assert learning_bound(Setting.of(margin=0.7)).kind == "bound"
+    assert learning_bound(Setting.of(margin=0.7, measured=("margin",))).kind == "estimate"
+    with pytest.raises(Unsupported, match="whose number grows with T"):
+        learning_bound(Setting.of(positions="learned"))
