@@ -47,7 +47,7 @@ class SparseFunction:
 
     @property
     def arity(self) -> int:
-        """S."""
+        """The number s of variables."""
         return len(self.variables)
 
     @property
