@@ -243,7 +243,8 @@ class Model:
         """What the model multiplies a weight by: said of it, or of the tensor that holds it with others."""
         place = self.places.get((role, block))
         role = place.whole if place is not None and place.whole else role
-        scale = None if block is not None and block == self.pooling else self.family.scales.get(role)
+        pooled = block is not None and block == self.pooling
+        scale = self.family.scales.get(_POOLING + role if pooled else role)
         return 1.0 if scale is None else float(scale(self))
 
     def place(self, role: str, block: int | None = None) -> Tensor:
