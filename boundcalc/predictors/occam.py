@@ -52,7 +52,7 @@ class Update:
     def __post_init__(self) -> None:
         if not (all(map(str.isdecimal, map(str, self.numbers))) and all(self.numbers.values())):
             raise InvalidSetting("an update has numbers other than 0 by their places from 0")
-        numbers = sorted((int(place), value) for place, value in self.numbers.items())
+        numbers = sorted([(int(place), value) for place, value in self.numbers.items()])
         object.__setattr__(self, "numbers", dict(numbers))
 
     def dense(self, shape: tuple[int, ...]) -> Array:
@@ -89,9 +89,8 @@ def _update(update: Update, rows: int, columns: int, exponent: int) -> arb:
         raise CertificateError(f"an update has numbers at some of {size} places")
     away, values = update.exponent - exponent, numbers.values()
     total = choices + _positive(2 * away if away > 0 else 1 - 2 * away)  # 0, 1, -1, 2, .. as 1, 2, 3, 4, ..
-    total = (
-        total + _positive(len(numbers)) + _choose(size, len(numbers)) + _flags(sum(v > 0 for v in values), len(values))
-    )
+    total = total + _positive(len(numbers)) + _choose(size, len(numbers))
+    total = total + _flags(sum([value > 0 for value in values]), len(values))
     large = [abs(value) - 1 for value in values if abs(value) > 1]
     if not large:
         return total + _log(_UNITS + 1) - _log(_UNITS)
