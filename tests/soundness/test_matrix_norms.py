@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.facts import MatrixNorms
-from boundcalc.setting import Budget
-from boundcalc.statements.weights import matrix_norms, product
+from boundcalc.setting import Budget, Norms, Weight
+from boundcalc.statements.weights import Weights, matrix_norms, product
 from boundcalc.testing._drawing import Array
 
 NORMS = ("op", "fro", "two_one", "two_one_t", "one_one", "nuclear")
 GIVEN = ("op", "fro", "two_one", "two_one_t", "one_one", "op two_one", "op rank", "fro one_one rank")
+GIVEN += ("nuclear", "op nuclear", "two_one nuclear rank")
 
 
 def norms(matrix: Array) -> MatrixNorms:
@@ -54,6 +57,30 @@ def test_norms_that_follow_are_above_those_of_random_matrices(given: str) -> Non
     names = tuple(given.split())
     assert violations(names) == []
     assert violations(names, 0.99)
+
+
+@pytest.mark.parametrize("role", ["scores", "values"])
+@pytest.mark.parametrize("given", ["own", "own fro", "own nuclear", "fro nuclear"])
+def test_norms_of_tables_are_above_those_of_random_ones(role: Literal["scores", "values"], given: str) -> None:
+    """Of a table that heads look up its own limit is the largest entry, or the longest value (of one head a row)."""
+    rng, own = np.random.default_rng(3), {"scores": "sup", "values": "heads"}[role]
+    share = dict.fromkeys(NORMS, 0.0)
+    for index in range(200):
+        d, k = rng.integers(1, 6, 2)
+        w = rng.standard_normal((d, k)) if index % 2 else np.linalg.qr(rng.standard_normal((6, 6)))[0][:d, :k]
+        w = rng.choice([-1.0, 1.0], (d, k)) if index % 3 == 0 else w
+        size = float(np.abs(w).max() if role == "scores" else np.linalg.norm(w, axis=1).max())
+        true = norms(w)
+        limits: dict[str, Any] = {
+            own if name == "own" else name: size if name == "own" else getattr(true, name) for name in given.split()
+        }
+        weights = Weights(FLOAT, Norms(budgets={"W": Budget(**limits)}))
+        follows = weights.read(Weight("W", role, (int(d), int(k))))[1]
+        for name in NORMS:
+            share[name] = max(share[name], getattr(true, name) / getattr(follows, name))
+    assert max(share.values()) <= 1 + 1e-9, share
+    assert share["fro"] >= 1 - 1e-6
+    assert share["nuclear"] >= 1 - 1e-6
 
 
 def test_norms_of_products_are_met_and_never_exceeded() -> None:
