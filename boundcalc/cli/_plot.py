@@ -120,7 +120,7 @@ def _figure(what: str, letter: str, setting: Setting, values: Sequence[Any], opt
     bounds, points, quantities = options["bounds"], options["points"], options["quantities"] or ("gap",)
     if options["store"] is None:
         return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, read_csv(points) if points else [])
-    store, chosen = Path(options["store"]), _chosen(options["runs"])
+    store, chosen = Path(options["store"]), _trials_wanted(options["runs"])
     records = trials.select(store, chosen)
     trials.refuse_mixture(records, {letter})
     if what == "overlay":
@@ -153,11 +153,15 @@ def _save(figure: Figure, target: Path, *, numbers: bool = True) -> None:
     click.echo(f"{figure.title}\n{target}" + f" and {target.with_suffix('.json')}" * numbers)
 
 
-def _chosen(texts: Sequence[str]) -> dict[str, Any]:
+def _trials_wanted(texts: Sequence[str]) -> dict[str, Any]:
     """What --runs chooses trials by: numbers where values are numbers."""
     words = pairs("--runs", texts, "task=conjunction or T=128").items()
     named = ("task", "sweep", "law")
-    return {name: text if name in named else whole(text) or number(text) or text for name, text in words}
+
+    def typed(text: str) -> Any:
+        return next((value for value in (whole(text), number(text)) if value is not None), text)
+
+    return {name: text if name in named else typed(text) for name, text in words}
 
 
 def _values(text: str, field: str) -> list[Any]:

@@ -16,7 +16,7 @@ from matplotlib.image import imread
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.cli import main
-from boundcalc.cli._plot import drawing
+from boundcalc.cli._plot import _trials_wanted, drawing
 from boundcalc.lab.figures import canvas, gap, names, overlay, runs, trials
 from boundcalc.lab.figures.data import Figure, Series, contradictions, read
 from boundcalc.lab.train.store import Store
@@ -138,6 +138,11 @@ def test_trials_are_chosen_and_mixtures_refused(tmp_path: Path) -> None:
         trials.select(path, {"task": "parity"})
     with pytest.raises(NoSolution, match="boundcalc sweep"):
         trials.select(tmp_path / "none.db", {})
+
+
+def test_values_that_choose_trials_are_numbers_where_they_can_be() -> None:
+    wanted = _trials_wanted(["T=16", "noise=0", "lr=0.5", "task=0", "name=a"])
+    assert wanted == {"T": 16, "noise": 0, "lr": 0.5, "task": "0", "name": "a"}
 
 
 def test_the_class_of_trials_holds_every_one_of_them(tmp_path: Path) -> None:
