@@ -102,7 +102,7 @@ def check_fields(instance: Any, prefix: str = "") -> None:
 @cache
 def _checks(cls: type) -> tuple[tuple[str, str, _Check], ...]:
     hints = _hints(cls)
-    return tuple((f.name, letter(_key(f)), _check(hints[f.name], json=False)) for f in fields(cls))
+    return tuple((f.name, letter(_json_name(f)), _check(hints[f.name], json=False)) for f in fields(cls))
 
 
 @cache
@@ -127,7 +127,7 @@ def _check(hint: Any, *, json: bool) -> _Check:
     return partial(_read if json else _instance, hint)
 
 
-def _text(where: str, value: Any) -> str:
+def _check_text(where: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidSetting(f"{where} must be a text, got {shown(value)}")
     return value
@@ -135,7 +135,7 @@ def _text(where: str, value: Any) -> str:
 
 _PLAIN: Mapping[object, _Check] = {
     bool: validate.flag,
-    str: _text,
+    str: _check_text,
     int: partial(validate.size, least=-(2**validate.MOST_BITS), most=2**validate.MOST_BITS),
     float: validate.number,
 }
@@ -171,7 +171,7 @@ def _read(kind: Any, where: str, data: Any) -> Any:
         label = choice(f"{where}: {kind.TAG}", data[kind.TAG], kind.KINDS)
         data = {key: inner for key, inner in data.items() if key != kind.TAG}
         kind, where = kind.KINDS[label], f"{where} ({label})"
-    declared = {_key(f): f for f in fields(kind)}
+    declared = {_json_name(f): f for f in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in known_keys(where, data, declared).items():
         name = declared[key].name
@@ -234,14 +234,14 @@ def write(value: Any, *, complete: bool = False) -> Any:
         for f in fields(kind):
             inner = getattr(value, f.name)
             if f.name not in absent and (complete or inner != _default(f)):
-                out[_key(f)] = write(inner, complete=complete)
+                out[_json_name(f)] = write(inner, complete=complete)
         return out
     if isinstance(value, Mapping):
         return {str(key): write(inner, complete=complete) for key, inner in value.items()}
     return [write(inner, complete=complete) for inner in value] if isinstance(value, tuple | list) else value
 
 
-def _key(f: Any) -> str:
+def _json_name(f: Any) -> str:
     """The name of a field in JSON."""
     return f.metadata.get("json", f.name)
 

@@ -179,7 +179,7 @@ class _Training:
         for which in ("train", "test"):
             outputs = self._outputs(position, which, _CURVE_EXAMPLES)
             for name, of in (("loss", losses), ("error", wrongs)):
-                point[f"{which}_{name}"] = _number(of(*outputs).double().mean())
+                point[f"{which}_{name}"] = _recordable(of(*outputs).double().mean())
         self.runs[position].curve.append(point)
         return point
 
@@ -229,14 +229,15 @@ class _Training:
 def _errors(shape: Any, outputs: Tensor, y: Tensor) -> dict[str, Any]:
     """Mean loss and error of outputs, with an exact interval; quantiles of margins where answers are right or wrong."""
     n, wrong = y.shape[1], float(wrongs(shape, outputs, y).double().sum())
-    errors: dict[str, Any] = {"n": n, "loss": _number(losses(shape, outputs, y).double().mean()), "error": wrong / n}
+    loss = _recordable(losses(shape, outputs, y).double().mean())
+    errors: dict[str, Any] = {"n": n, "loss": loss, "error": wrong / n}
     if shape.answer == "real":
         return errors | {"interval": list(hoeffding(wrong / n, n))}
     summary = margin_summary(margins(shape, outputs, y)[0])
     return errors | {"interval": list(clopper_pearson(round(wrong), n)), "wrong": round(wrong), "margins": summary}
 
 
-def _number(value: Tensor) -> float:
+def _recordable(value: Tensor) -> float:
     """JSON has no infinity: a diverged loss is recorded as a very large one."""
     return float(value) if math.isfinite(value) else 1e300
 
