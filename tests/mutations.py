@@ -213,7 +213,7 @@ STATEMENTS = [
     Mutation("K1 with kappa for 2 kappa", "statements/comparison/closed.py", "2 * fro * kappa(", "fro * kappa(", _READ),
     Mutation(
         "K1 with the spectral norm of W_V",
-        "statements/comparison/closed.py",
+        "statements/comparison/network.py",
         "columns else block.values_fro",
         "columns else block.values_op",
         _READ,
@@ -227,7 +227,7 @@ STATEMENTS = [
     ),
     Mutation(
         "K1 with a quarter of the hull for half an oscillation",
-        "statements/comparison/closed.py",
+        "statements/comparison/network.py",
         "ns.minimum(hull / 2, most)",
         "ns.minimum(hull / 4, most)",
         f"{_COMPARED} oscillate",
@@ -265,21 +265,21 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with more cells than there are",
-        "statements/floors/_constructions.py",
+        "statements/floors/_edelman.py",
         "return self.k * (room.d - 2)",
         "return self.k * (room.d - 1)",
         _MEMBERS,
     ),
     Mutation(
         "construction A without the first row's own weight",
-        "statements/floors/_constructions.py",
+        "statements/floors/_edelman.py",
         "pooled(room, plus, minus, 1, s)",
         "pooled(room, plus, minus, 0, s)",
         _MEMBERS,
     ),
     Mutation(
         "construction C without the first row's own weight",
-        "statements/floors/_constructions.py",
+        "statements/floors/_edelman.py",
         "alone - self.plus), alone, s)",
         "alone - self.plus), 0, s)",
         _MEMBERS,
@@ -342,7 +342,7 @@ STATEMENTS = [
     ),
     Mutation(
         "construction E with key rows that see no change",
-        "statements/floors/_constructions.py",
+        "statements/floors/_edelman.py",
         "self._with_keys(room, sign, -sign)",
         "self._with_keys(room, sign, sign)",
         _MEMBERS,

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from operator import mul
 
 from boundcalc.base.numbers import FLOAT, golden
-from boundcalc.statements.comparison.closed import Network, sizes_of
+from boundcalc.statements.comparison.network import Network, sizes_of
 from boundcalc.statements.comparison.sharp import (
     LARGEST_SCORE,
     Kernel,
@@ -72,7 +72,7 @@ def _orders(fro: float) -> int:
 def _kernel(fro: float, most: float, curvature: float) -> Kernel:
     """Weights by conditional gradients on a coarse grid of mixtures, and a claim with room from a fine one."""
     terms = series(FLOAT, fro, most, _orders(fro), curvature, _SPLIT)
-    squares = _squares(terms, 8, 2)
+    squares = _squared_terms(terms, 8, 2)
     mix = [square + 1e-12 for square in max(squares, key=lambda row: sum(map(math.sqrt, row)))]
     best: tuple[float, list[float]] = (math.inf, [])
     for k in range(_ROUNDS):
@@ -83,11 +83,11 @@ def _kernel(fro: float, most: float, curvature: float) -> Kernel:
         best = min(best, (sum(weights) * values[at], weights))
         mix = [max(1e-12, part + (new - part) / (k + 3)) for part, new in zip(mix, squares[at], strict=True)]
     total, inverse = sum(best[1]), [1 / weight for weight in best[1]]
-    largest = max(sum(map(mul, row, inverse)) for row in _squares(terms, 24, 8))
+    largest = max(sum(map(mul, row, inverse)) for row in _squared_terms(terms, 24, 8))
     return Kernel(math.sqrt(total * largest) * _ROOM, tuple(weight / total for weight in best[1]))
 
 
-def _squares(terms: Terms, lengths: int, covariances: int) -> list[list[float]]:
+def _squared_terms(terms: Terms, lengths: int, covariances: int) -> list[list[float]]:
     """Squared terms of a series at so many mean lengths, and covariances of each."""
     places = [(x / lengths, f / covariances) for x in range(lengths + 1) for f in range(covariances + 1)]
     grid = [(x, f * (1 - x * x)) for x, f in places]

@@ -17,13 +17,14 @@ from flint import arb
 from boundcalc.base.errors import Refusal, Unsupported
 from boundcalc.base.intervals import INTERVAL, upper_float, upper_log
 from boundcalc.base.numbers import FLOAT
-from boundcalc.engine._allocate import Chains, Point, TradeOff, slack
+from boundcalc.engine._allocate import Point, TradeOff, slack
+from boundcalc.engine._chain import Chains
 from boundcalc.engine._comparison import tune
 from boundcalc.engine._items import Item, build_items, lemmas_of, uncoverable
 from boundcalc.engine.one_level import closed_form, least_mu, risk_candidates
 from boundcalc.proof.certificate import Certificate, Level
 from boundcalc.setting import Setting
-from boundcalc.statements.comparison.closed import network_of
+from boundcalc.statements.comparison.network import network_of
 from boundcalc.statements.comparison.sharp import Tuning
 from boundcalc.statements.covers import LEMMAS
 from boundcalc.statements.merge import Merged, merge_linear_maps

@@ -48,7 +48,7 @@ class Policy:
     def refuses(self, setting: Setting) -> Refusal | None:
         """Why the policy is not about a setting, or None."""
         if self.comparison and not self.lemmas:
-            from boundcalc.statements.comparison.closed import refusal
+            from boundcalc.statements.comparison.network import refusal
 
             why = refusal(setting)
             if why is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.engine._allocate import Chains
+from boundcalc.engine._chain import Chains
 from boundcalc.engine.evaluate import Evaluator
 
 

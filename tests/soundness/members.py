@@ -12,7 +12,7 @@ from boundcalc.layers.base import weights_of
 from boundcalc.proof.floor import Floor
 from boundcalc.setting.norms import place_named
 from boundcalc.statements.floors import A, B, C, D, E, N
-from boundcalc.statements.floors._constructions import gain, stored
+from boundcalc.statements.floors._residual import gain, stored
 from boundcalc.statements.floors.base import Construction, Room
 
 Array = np.ndarray

@@ -28,18 +28,8 @@ from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.proof.second._checker import derive
 from boundcalc.proof.second._numbers import Refused
-from boundcalc.statements.comparison.closed import (
-    _LOWEST_QUARTER,
-    Budgets,
-    Network,
-    closed,
-    expected_gap,
-    kappa,
-    mean_of_signs,
-    network_of,
-    refusal,
-    sizes_of,
-)
+from boundcalc.statements.comparison.closed import _LOWEST_QUARTER, closed, expected_gap, kappa, mean_of_signs
+from boundcalc.statements.comparison.network import Budgets, Network, network_of, refusal, sizes_of
 from boundcalc.statements.comparison.sharp import (
     Kernel,
     Strata,

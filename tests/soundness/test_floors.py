@@ -24,7 +24,7 @@ from boundcalc.proof.floor import Floor, check_floor, read_floor
 from boundcalc.proof.second._floors import derive_floor
 from boundcalc.proof.second._numbers import Refused
 from boundcalc.statements.floors import A, B, C, D, E, N
-from boundcalc.statements.floors import _constructions as residual
+from boundcalc.statements.floors import _residual as residual
 from boundcalc.statements.floors.base import Room, refusal
 from boundcalc.statements.floors.counting import (
     CELLS,

@@ -16,7 +16,8 @@ from flint import arb
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.lab.latent.bounds import self_normalised_error
 from boundcalc.setting import Setting
-from boundcalc.statements.comparison.closed import closed, expected_gap, network_of
+from boundcalc.statements.comparison.closed import closed, expected_gap
+from boundcalc.statements.comparison.network import network_of
 from boundcalc.theorems import THEOREMS, symbols
 from boundcalc.theorems import symbols as s
 from boundcalc.theorems._algebra import Expr

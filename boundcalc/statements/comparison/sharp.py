@@ -11,16 +11,14 @@ from typing import Any
 
 from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.statements.comparison.closed import (
-    Network,
-    Sizes,
     hoelder,
     hyperbolic,
     kappa,
     mean_of_signs,
     of_outputs,
     score_complexity,
-    sizes_of,
 )
+from boundcalc.statements.comparison.network import Network, Sizes, sizes_of
 
 LARGEST_SCORE = 2.0
 """Score ranges up to which the series and dominant columns are used; beyond, K alone."""

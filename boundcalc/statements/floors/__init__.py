@@ -6,7 +6,8 @@ number system; docs/theory.md has the proofs, tests/soundness/members.py builds 
 
 from __future__ import annotations
 
-from boundcalc.statements.floors._constructions import A, B, C, D, E, N
+from boundcalc.statements.floors._edelman import A, B, C, D, E
+from boundcalc.statements.floors._residual import N
 from boundcalc.statements.floors.base import Construction
 
 Construction.KINDS.update({kind.name: kind for kind in (A, B, C, D, E, N)})

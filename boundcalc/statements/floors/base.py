@@ -12,7 +12,7 @@ from boundcalc.base.numbers import Number, NumberSystem
 from boundcalc.layers.merged import is_product
 from boundcalc.setting import Budget, Setting
 from boundcalc.setting.norms import place_of
-from boundcalc.statements.comparison.closed import of_plain_heads
+from boundcalc.statements.comparison.network import of_plain_heads
 
 _LEAST_BITS = 16
 _KEPT = 1 << 10

@@ -15,7 +15,8 @@ from boundcalc.layers.base import flat, unknown_to_noise
 from boundcalc.setting import Setting
 from boundcalc.setting.norms import place_named
 from boundcalc.statements import gap
-from boundcalc.statements.comparison.closed import closed, expected_gap, network_of, refusal
+from boundcalc.statements.comparison import network
+from boundcalc.statements.comparison.closed import closed, expected_gap
 from boundcalc.statements.comparison.sharp import problem, sharp
 from boundcalc.statements.strategies.base import Known, Strategy, Term
 
@@ -275,11 +276,11 @@ class _ComparisonClosed(Strategy):
     coverless = True
 
     def refuses(self, setting: Setting) -> str | None:
-        return refusal(setting)
+        return network.refusal(setting)
 
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         del tuning
-        return closed(ns, network_of(ns, setting))
+        return closed(ns, network.network_of(ns, setting))
 
     def count(self, ns: NumberSystem, setting: Setting, complexity: Number) -> Number:
         """Above the expected largest gap."""
@@ -305,12 +306,12 @@ class Comparison(_ComparisonClosed):
     def complexity(self, ns: NumberSystem, setting: Setting, tuning: Tuning | None) -> Number:
         if tuning is None:
             raise CertificateError("strategy 'comparison' names its numbers")
-        return sharp(ns, network_of(ns, setting), tuning)
+        return sharp(ns, network.network_of(ns, setting), tuning)
 
     def unproved(self, setting: Setting, tuning: Tuning | None) -> str | None:
         if tuning is None:
             return "strategy 'comparison' names its numbers"
-        return problem(INTERVAL, network_of(INTERVAL, setting), tuning, certainly_le)
+        return problem(INTERVAL, network.network_of(INTERVAL, setting), tuning, certainly_le)
 
 
 _COVERING = (Chain(), _Closed(), Published(), _UniformMargin(), _NoiseMargin())
