@@ -9,15 +9,14 @@ from typing import Any
 
 import click
 
-from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.files import read_text
-from boundcalc.base.rounding import confidence, down, near, short, up
+from boundcalc.base.rounding import confidence, near, short, up
 from boundcalc.cli._options import FILE, command_with, form_option, option, pairs, refuse_given, several, write_json
 from boundcalc.cli._setting import numbers
 from boundcalc.cli._text import say, write_table
 
-_KERNELS = ("linear", "polynomial", "rbf", "exponential")
+_KERNELS = ("linear", "rbf", "exponential")
 
 
 @command_with("""\
@@ -54,8 +53,6 @@ def command(file: str, noise: float | None, norm: float | None, form: str, **opt
 
     of_kernel = kernel_named(options["kernel"], **numbers(pairs("--set", options["words"], "width=0.5")))
     keys, values = data[:, :-width], data[:, -width:]
-    if noise is not None and norm is not None:
-        _refuse_empty_premise(keys, values, of_kernel, noise, norm)
     queries = keys if options["queries"] is None else _array(options["queries"])
     rows = list(_rows(queries, keys, values, of_kernel, noise, norm, options))
     if form == "json":
@@ -102,21 +99,6 @@ def _array(path: str) -> Any:
     if array.dtype.kind not in "biuf" or not array.size or not np.isfinite(array).all():
         raise InvalidSetting(f"{path} must hold real and finite numbers")
     return array.astype(float)
-
-
-def _refuse_empty_premise(keys: Any, values: Any, kernel: Any, noise: float, norm: float) -> None:
-    """Refuse X3k where the pairs themselves show that no conditional mean is as supposed."""
-    from boundcalc.lab.latent.attention import least_norm
-
-    for name, size in (("--value-noise", noise), ("--rkhs-norm", norm)):
-        validate.positive(name, size, zero=True)
-    least = least_norm(keys, values, kernel, noise)
-    if least > norm:
-        raise InvalidSetting(
-            f"X3k has an empty premise: means within --value-noise {short(noise)} of these values have norm "
-            f"{down(least)} or more in the {kernel.name} kernel's space, got --rkhs-norm {short(norm)}; raise one "
-            "of the two"
-        )
 
 
 def _rows(

@@ -228,11 +228,10 @@ def test_no_model_made_to_exceed_x5_does_and_a_bound_that_forgets_the_class_is_e
 
 
 def test_kappa_multiplies_the_downstream_error_and_not_the_pretext_error() -> None:
-    computed, measured = quick(FOLDER, "transfer")
+    _, measured = quick(FOLDER, "transfer")
     errors = [measured[f"least singular value {least:g}"] for least in (1.0, 0.1, 0.01, 0.001)]
     assert errors == sorted(errors)
     assert errors[-1] > 1e4 * errors[0]
-    assert computed["least singular value 0"] < 1  # another head than w M^+, which does not exist
 
 
 def test_x6_holds_after_pretraining_and_a_bound_without_kappa_does_not() -> None:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dlange, dpocon, dpotrf, dpotrs, dtrtrs  # type: ignore[attr-defined]
-from scipy.spatial.distance import cdist
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -38,63 +37,6 @@ def _factor(gram: Array, lam: float, what: str) -> Array:
         fix = f"Raise lam (--ridge) to {norm / _MOST_CONDITION:.2g} or more."
         raise Unsupported(Refusal("CME attention", got, f"a condition number of at most {_MOST_CONDITION:.3g}", fix))
     return upper
-
-
-_MOST_PAIRS = 1000
-_STEPS = 200
-_RIDGES = (1.0, 1e-2, 1e-4, 1e-6)
-
-
-# -- whether pairs refute the premise of X3k
-
-
-def least_norm(keys: Array, values: Array, kernel: Kernel, noise: float) -> float:
-    """A lower bound of |f| over all f in the kernel's space with |v_i - f(k_i)| <= noise for every pair.
-
-    For any c, sum <c_i, v_i> <= noise sum |c_i| + |f| sqrt(tr c' K c), so every candidate c gives a lower bound.
-    Rounding is subtracted. The bound is infinite where no f exists: one key with two values that are too far apart. Of
-    many pairs only the first are used, which is enough to refute.
-    """
-    unit = max(float(np.abs(values).max()), noise) or 1.0
-    keys, values, noise = keys[:_MOST_PAIRS], values[:_MOST_PAIRS] / unit, noise / unit
-    gram = kernel.gram(keys, keys)
-    off = kernel.rounding(keys, keys) + 4 * float(np.finfo(float).eps) * len(keys)
-    sizes = np.linalg.norm(values, axis=1)
-    best = _divided(sizes * (1 - off) - noise * (1 + off), np.diag(gram) * (1 + off))
-    apart = cdist(values, values)
-    diagonal = np.diag(gram)
-    between = diagonal[:, None] + diagonal - 2 * gram
-    slack = off * (diagonal[:, None] + diagonal + 2 * np.abs(gram))
-    slack[cdist(keys, keys, "chebyshev") == 0] = 0.0  # one key: no f tells them apart
-    between[slack == 0] = 0.0
-    room = apart - off * (sizes[:, None] + sizes) - 2 * noise * (1 + off)
-    best = max(best, _divided(room, np.maximum(between, 0.0) + slack))
-    for c in _candidates(gram, values, noise):
-        lengths = np.linalg.norm(c, axis=1)
-        room = float((c * values).sum()) - noise * float(lengths.sum()) - off * float(lengths @ (sizes + noise))
-        magnitude = float((np.abs(c) * (np.abs(gram) @ np.abs(c))).sum())
-        square = max(0.0, float((c * (gram @ c)).sum())) + off * magnitude
-        best = max(best, _divided(np.array(room), np.array(square)))
-    return unit * best
-
-
-def _divided(room: Array, square: Array) -> float:
-    """The largest room/sqrt(square); infinite where the square is 0 and the room is not."""
-    ratios = np.where(room > 0, room / np.sqrt(np.where(square > 0, square, 1.0)), 0.0)
-    return float(np.where((room > 0) & (square == 0), math.inf, ratios).max(initial=0.0))
-
-
-def _candidates(gram: Array, values: Array, noise: float) -> list[Array]:
-    """Candidates c: ridge solutions, and an ascent of <c, v> - noise sum |c_i| - tr c' K c/2 by proximal gradients."""
-    ridges = np.array(_RIDGES) * (float(np.trace(gram)) / len(gram) or 1.0)
-    solutions = [np.linalg.solve(gram + ridge * np.eye(len(gram)), values) for ridge in ridges]
-    step = 1 / (float(np.abs(gram).sum(1).max()) or 1.0)
-    c = np.zeros_like(values)
-    for _ in range(_STEPS):
-        moved = c + step * (values - gram @ c)
-        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-        c = moved * np.maximum(lengths - step * noise, 0.0) / np.maximum(lengths, 1e-300)
-    return [*solutions, c]
 
 
 # -- estimators
@@ -130,9 +72,8 @@ def attend(q: ArrayLike, k: ArrayLike, v: ArrayLike | None, *, lam: float, kerne
     if values is not None and len(keys) != len(values):
         raise InvalidSetting(f"there must be as many values as keys: {keys.shape} and {values.shape}")
     space = kernel_named(kernel)
-    count = space.count(keys.shape[1])
-    if count is not None and count <= len(keys):
-        phi, psi = space.features(keys), space.features(queries)
+    phi, psi = space.features(keys), space.features(queries)
+    if phi is not None and psi is not None and phi.shape[1] <= len(keys):
         upper = _factor(phi.T @ phi, lam, "the features' second moments Phi^T Phi")
         mean = psi @ dpotrs(upper, phi.T if values is None else phi.T @ values)[0]
         return Attended(mean, lam * np.square(dtrtrs(upper, psi.T, trans=1)[0]).sum(0))
@@ -147,8 +88,8 @@ def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | 
     """P(q) = |phi(q) - sum_i weights_i phi(k_i)|, rounded up, (queries,): the factor of |f*| in X3k."""
     queries, keys = _pair(q, k)
     space = kernel_named(kernel)
-    if space.count(keys.shape[1]) is not None:
-        psi, seen = space.features(queries), space.features(keys)
+    psi, seen = space.features(queries), space.features(keys)
+    if psi is not None and seen is not None:
         lengths = np.linalg.norm(psi, axis=-1) + (np.abs(weights) * np.linalg.norm(seen, axis=-1)).sum(-1)
         return np.linalg.norm(psi - weights @ seen, axis=-1) + (sum(seen.shape) + 8) * _EPS * lengths
     own, cross, gram = space.diagonal(queries), space.gram(queries, keys), space.gram(keys, keys)

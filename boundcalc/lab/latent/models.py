@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.lab.latent.kernels import Array, Kernel, Linear
+from boundcalc.lab.latent.kernels import Array
 
 
 class LatentModel(ABC):
@@ -140,36 +140,19 @@ class CategoricalMixture(_Categorical):
 
 
 @dataclass(frozen=True)
-class _LinearPosterior:
-    """Columns of z ~ N(columns of mean, covariance), independent of each other."""
-
-    mean: Array
-    covariance: Array
-    noise_variance: float
-    kernel: Kernel
-
-    def predictive(self, q: Array) -> tuple[Array, Array]:
-        """Mean (queries, width of v) and variance (queries,) of the values at these keys."""
-        phi = self.kernel.features(np.asarray(q, dtype=float))
-        return phi @ self.mean, self.noise_variance + np.einsum("qi,ij,qj->q", phi, self.covariance, phi)
-
-
-@dataclass(frozen=True)
 class GaussianLinear(LatentModel):
-    """Values phi(key) z + noise, entries of z independent N(0, prior_variance), noise N(0, noise_variance I).
+    """Values key z + noise, entries of z independent N(0, prior_variance), noise N(0, noise_variance I).
 
     A token is a key and its value side by side. Keys are uniform on the unit sphere, independent of z.
 
     Attributes:
         width, values: widths of a key and of a value.
-        kernel: gives the features; it must have finitely many.
         prior_variance, noise_variance: of every entry of z and of a value.
     """
 
     name = "gaussian-linear"
     width: int = 4
     values: int = 1
-    kernel: Kernel = field(default_factory=Linear)
     prior_variance: float = 1.0
     noise_variance: float = 0.25
 
@@ -191,31 +174,34 @@ class GaussianLinear(LatentModel):
 
     def draw(self, rng: np.random.Generator, length: int) -> Array:
         keys = self.draw_keys(rng, length)
-        phi = self.kernel.features(keys)
-        z = math.sqrt(self.prior_variance) * rng.standard_normal((phi.shape[-1], self.values))
+        z = math.sqrt(self.prior_variance) * rng.standard_normal((self.width, self.values))
         noise = math.sqrt(self.noise_variance) * rng.standard_normal((length, self.values))
-        return np.concatenate([keys, phi @ z + noise], axis=-1)
+        return np.concatenate([keys, keys @ z + noise], axis=-1)
 
     def split(self, tokens: Array) -> tuple[Array, Array]:
         """Keys and values."""
         return tokens[..., : self.width], tokens[..., self.width :]
 
-    def posterior(self, tokens: Array) -> _LinearPosterior:
+    def posterior(self, tokens: Array) -> tuple[Array, Array]:
+        """Mean of z, and covariance of its columns, which are independent of each other."""
         keys, values = self.split(tokens)
-        phi = self.kernel.features(keys)
-        precision = phi.T @ phi + self.lam * np.eye(phi.shape[-1])
-        mean, covariance = np.linalg.solve(precision, phi.T @ values), self.noise_variance * np.linalg.inv(precision)
-        return _LinearPosterior(mean, covariance, self.noise_variance, self.kernel)
+        precision = keys.T @ keys + self.lam * np.eye(self.width)
+        return np.linalg.solve(precision, keys.T @ values), self.noise_variance * np.linalg.inv(precision)
+
+    def predictive(self, tokens: Array, q: Array) -> tuple[Array, Array]:
+        """Mean (queries, width of v) and variance (queries,) of the values at keys q."""
+        mean, covariance = self.posterior(tokens)
+        return q @ mean, self.noise_variance + np.einsum("qi,ij,qj->q", q, covariance, q)
 
     def log_joint(self, tokens: Array) -> float:
         """Log density of the values given the keys (whose own law does not depend on z)."""
         keys, values = self.split(tokens)
-        covariance = self.prior_variance * self.kernel.gram(keys, keys) + self.noise_variance * np.eye(len(keys))
+        covariance = self.prior_variance * keys @ keys.T + self.noise_variance * np.eye(len(keys))
         return _log_normal(values.T, None, covariance)
 
     def log_predictive(self, tokens: Array, token: Array) -> float:
         key, value = self.split(token)
-        mean, variance = self.posterior(tokens).predictive(key[None])
+        mean, variance = self.predictive(tokens, key[None])
         return _log_normal(value, mean[0], variance[0] * np.eye(self.values))
 
 

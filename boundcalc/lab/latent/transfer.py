@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpq, fmpq_mat
@@ -22,20 +19,17 @@ _ROW_SPACE_TOLERANCE = 1e-8
 _MOST_RATIONAL = 10**4
 
 
-@dataclass(frozen=True)
-class _Condition:
+class _Condition(NamedTuple):
     """How a downstream task relates to a pretext task.
 
     Attributes:
         kappa: |w M^+|, the factor of pretext errors.
         head: w M^+, the head on the pretext outputs.
-        worst: |w|/sigma_min^+(M): kappa of the worst w of this size in the row space.
         rank: numerical rank of M.
     """
 
     kappa: float
     head: _Array
-    worst: float
     rank: int
 
 
@@ -68,12 +62,11 @@ def condition(pretext: ArrayLike, downstream: ArrayLike) -> _Condition:
                 f"w with {missed:.3g} of its length outside the row space of M (rank {rank} of {m.shape[1]}), so kappa "
                 "= |w M^+| is infinite",
                 "a downstream direction that the pretext tasks see",
-                "Add pretext tasks, or give the spread s of h for the bound of any head.",
+                "Add pretext tasks.",
             )
         )
     head = (inside / sigma[:rank]) @ u[:, :rank].T if rank else np.zeros(len(m))
-    worst = size / float(sigma[rank - 1]) if rank else 0.0
-    return _Condition(float(np.linalg.norm(head)), head, worst, rank)
+    return _Condition(float(np.linalg.norm(head)), head, rank)
 
 
 def _exact_square(m: _Array, w: _Array) -> arb | None:
@@ -104,59 +97,15 @@ def _rational(x: float) -> fmpq:
 def transfer_bound(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, measured: bool = False) -> Value:
     """The downstream error of the head w M^+: kappa^2 e_pre. With `measured` e_pre is an estimate, and so is the value.
 
-    Where w lies in the row space of M only up to rounding the value is an estimate; `head_bound` covers the rest.
+    Where w lies in the row space of M only up to rounding the value is an estimate.
     """
     m, w = _task_matrices(pretext, downstream)
     validate.positive("pretext error", pretext_error, zero=True)
     conditioning = condition(m, w)
     square = _exact_square(m, w)
     kind = "estimate" if measured or square is None else "bound"
-    chosen = {"kappa": conditioning.kappa, "kappa_worst": conditioning.worst, "rank": float(conditioning.rank)}
+    chosen = {"kappa": conditioning.kappa, "rank": float(conditioning.rank)}
     inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1]}
     square = arb(conditioning.kappa) ** 2 if square is None else square
     value = upper_float(square * arb(float(pretext_error)))
     return Value.of("X6", "E|w M^+ yhat - w h|^2", kind, value, "w M^+", inputs, chosen)
-
-
-def head_bound(
-    pretext: ArrayLike,
-    downstream: ArrayLike,
-    head: ArrayLike,
-    pretext_error: float,
-    *,
-    spread: float,
-) -> Value:
-    """The downstream error of any head a: (|a| sqrt(e_pre) + |aM - w| s)^2, both norms in intervals."""
-    m, w = _task_matrices(pretext, downstream)
-    a = np.asarray(head, dtype=float).reshape(-1)
-    if len(a) != len(m):
-        raise InvalidSetting(f"the head must have one entry per pretext task, {len(m)}; got {len(a)}")
-    validate.positive("spread s", spread, zero=True)
-    balls = [arb(float(x)) for x in a]
-    size = sum((x * x for x in balls), arb(0)).sqrt()
-    missed = arb(0)
-    for column, target in zip(m.T, w, strict=True):
-        entry = sum((x * arb(float(y)) for x, y in zip(balls, column, strict=True)), -arb(float(target)))
-        missed = missed + entry * entry
-    value = (size * arb(float(pretext_error)).sqrt() + missed.sqrt() * arb(float(spread))) ** 2
-    chosen = {"head": float(np.linalg.norm(a)), "missed": float(np.linalg.norm(a @ m - w))}
-    inputs = {"pretext_error": pretext_error, "tasks": len(m), "latent": m.shape[1], "spread": spread}
-    return Value.of("X6", "E|a yhat - w h|^2", "bound", upper_float(value), "any head", inputs, chosen)
-
-
-def best_head(pretext: ArrayLike, downstream: ArrayLike, pretext_error: float, *, spread: float) -> _Array:
-    """The head of least `head_bound` among ridge heads w M^T (M M^T + rho I)^(-1), w M^+ (if it exists) and 0.
-
-    It ignores a direction of w rather than amplify the pretext error there, so its bound is finite.
-    """
-    m, w = _task_matrices(pretext, downstream)
-    u, sigma, vt = np.linalg.svd(m, full_matrices=False)
-    inside = vt @ w
-    top = float(sigma[0]) or 1.0
-    heads = [np.zeros(len(m))]
-    heads += [(inside * sigma / (sigma**2 + top**2 * 10.0**e)) @ u.T for e in np.linspace(-16, 4, 81)]
-    with suppress(Unsupported):
-        heads.append(condition(m, w).head)
-    root = math.sqrt(pretext_error)
-    costs = [float(np.linalg.norm(a)) * root + float(np.linalg.norm(a @ m - w)) * spread for a in heads]
-    return heads[int(np.argmin(costs))]

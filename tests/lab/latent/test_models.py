@@ -9,20 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import dirichlet
 
-from boundcalc.lab.latent.kernels import Polynomial
-from boundcalc.lab.latent.models import (
-    CategoricalMixture,
-    DirichletCategorical,
-    GaussianLinear,
-    LatentModel,
-)
+from boundcalc.lab.latent.models import CategoricalMixture, DirichletCategorical, GaussianLinear, LatentModel
 
 Array = NDArray[np.float64]
 INSTANCES: tuple[LatentModel, ...] = (
     DirichletCategorical((0.7, 2.5)),
     DirichletCategorical((0.5, 1.5, 2.0, 1.0)),
-    GaussianLinear(2, 2, Polynomial(2, 0.5), 1.5, 0.3),
-    GaussianLinear(3, 1, Polynomial(3, 0.0), 0.7, 0.2),
+    GaussianLinear(2, 2, 1.5, 0.3),
     CategoricalMixture(((0.6, 0.3, 0.1), (0.1, 0.1, 0.8), (0.3, 0.4, 0.3)), (0.5, 0.2, 0.3)),
 )
 by_model = pytest.mark.parametrize("model", INSTANCES, ids=lambda m: m.name)
@@ -56,12 +49,12 @@ def test_gaussian_linear_is_bayes_on_a_grid() -> None:
     side = np.linspace(-6, 6, 1201)
     z = np.stack([axis.ravel() for axis in np.meshgrid(side, side)], axis=-1)
     weights = grid_posterior(-np.square(z).sum(-1) / (2 * 1.3), -np.square(values - keys @ z.T).sum(0) / (2 * 0.4))
-    posterior = model.posterior(tokens)
-    assert posterior.mean[:, 0] == pytest.approx(weights @ z, abs=1e-8)
+    after, covariance = model.posterior(tokens)
+    assert after[:, 0] == pytest.approx(weights @ z, abs=1e-8)
     centred = z - weights @ z
-    assert posterior.covariance == pytest.approx((weights[:, None] * centred).T @ centred, abs=1e-7)
+    assert covariance == pytest.approx((weights[:, None] * centred).T @ centred, abs=1e-7)
     q = np.array([[0.6, -0.8]])
-    mean, variance = posterior.predictive(q)
+    mean, variance = model.predictive(tokens, q)
     assert mean[0, 0] == pytest.approx(float(weights @ (z @ q[0])), abs=1e-8)
     assert variance[0] == pytest.approx(float(weights @ (centred @ q[0]) ** 2) + 0.4, abs=1e-7)
 

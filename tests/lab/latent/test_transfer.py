@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import Unsupported
-from boundcalc.lab.latent.transfer import best_head, condition, head_bound, transfer_bound
+from boundcalc.lab.latent.transfer import condition, transfer_bound
 
 M = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.1], [1.0, 1.0, 1.0]])
 W = np.array([1.0, -1.0, 2.0])
 
 
 def test_the_condition_number() -> None:
-    found = condition(np.diag([2.0, 0.5]), [1.0, 1.0])
-    assert found.kappa == pytest.approx(math.hypot(0.5, 2.0))
-    assert found.worst == pytest.approx(math.sqrt(2) / 0.5)
+    assert condition(np.diag([2.0, 0.5]), [1.0, 1.0]).kappa == pytest.approx(math.hypot(0.5, 2.0))
     assert condition(M, W).head @ M == pytest.approx(W)
-    assert condition(M, W).kappa <= condition(M, W).worst
     assert condition(np.zeros((2, 2)), [0.0, 0.0]).kappa == 0.0
 
 
@@ -39,26 +36,6 @@ def test_x6_is_reached_by_errors_along_the_head_and_not_survived_by_a_smaller_co
     assert float(np.square(anyhow @ head).mean()) < transfer_bound(M, W, e_pre).value
 
 
-def test_any_head() -> None:
-    """(|a| sqrt(e) + |aM - w| s)^2 is reached by errors that conspire with h."""
-    rng = np.random.default_rng(1)
-    a = rng.standard_normal(4)
-    off = a @ M - W
-    direction = off / np.linalg.norm(off)
-    size = rng.standard_normal((5000, 1))
-    h = 1.7 * size * direction  # E hh^T has the eigenvalue s^2 along what the head misses
-    errors = 0.4 * size * a / np.linalg.norm(a)
-    s, e_pre = (float(np.sqrt(np.square(x).sum(-1).mean())) for x in (h, errors))
-    error = float(np.square((h @ M.T + errors) @ a - h @ W).mean())
-    bound = head_bound(M, W, a, e_pre**2, spread=s).value
-    assert error == pytest.approx(bound, rel=1e-9)
-    assert error <= bound * (1 + 1e-9)
-    found = best_head(M, W, 0.01, spread=1.0)
-    least = head_bound(M, W, found, 0.01, spread=1.0).value
-    assert least <= transfer_bound(M, W, 0.01).value * (1 + 1e-9)
-    assert least <= head_bound(M, W, np.zeros(4), 0.01, spread=1.0).value
-
-
 def test_w_outside_the_row_space_is_refused_with_the_quantity() -> None:
     blind = np.diag([1.0, 1.0, 0.0])
     for call in (lambda: condition(blind, W), lambda: transfer_bound(blind, W, 0.1)):
@@ -72,7 +49,6 @@ def test_w_outside_the_row_space_is_refused_with_the_quantity() -> None:
     # in the row space of a singular M the bound is there
     inside = np.array([1.0, 1.0, 0.0])
     assert 0.2 <= transfer_bound(blind, inside, 0.1).value <= 0.2 * (1 + 1e-8)
-    assert math.isfinite(head_bound(blind, W, best_head(blind, W, 0.1, spread=1.0), 0.1, spread=1.0).value)
 
 
 def test_kappa_is_exact_where_w_lies_in_the_row_space_exactly() -> None:
