@@ -65,7 +65,7 @@ def data_of(task: str, m: int, seed: int) -> tuple[Any, Any]:
 def plans(m: int) -> dict[str, Any]:
     """Holdout, and a short list of prefixes and picks in which holdout is too: fixed before the data, each with its
     share."""
-    from boundcalc.predictors.plans import default_splits, shared, splits, stops
+    from boundcalc.predictors.plans import default_splits, splits, stops
 
     quarter, half = m // 4, m // 2
     listed = (
@@ -73,7 +73,7 @@ def plans(m: int) -> dict[str, Any]:
         *splits([half]),
         *stops(m - half, [8] * 2, (16,), prefix=half),
     )
-    return {"holdout": default_splits(m, DELTA), "p2l": shared(listed, DELTA)}
+    return {"holdout": default_splits(m), "p2l": listed}
 
 
 def measure(task: str, m: int, seed: int, steps: int = 700) -> list[dict[str, Any]]:

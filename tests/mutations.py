@@ -280,8 +280,8 @@ ROWS = {
         ),
         (
             "draws that are left out",
-            "if [seed for seed, _ in drawn] != list(range(len(drawn))) or",
-            "if",
+            "seeds != list(range(len(seeds)))",
+            "not seeds",
             "tests/predictors/test_pac_bayes.py",
         ),
     ],
@@ -295,9 +295,9 @@ ROWS = {
     ],
     "predictors/certificate.py": [
         (
-            "alternatives that spend more than delta",
-            "if spent > Fraction(self.delta) or",
-            "if spent > 2 * Fraction(self.delta) or",
+            "alternatives that each have all of delta",
+            "equal_shares(self.delta, len(self.alternatives))",
+            "self.delta",
             "tests/predictors/test_certificate.py",
         )
     ],

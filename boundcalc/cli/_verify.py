@@ -213,8 +213,8 @@ def _beforehand(certificate: PredictorCertificate) -> str:
     count, taken = len(listed), listed[certificate.chosen]
     text = f"{count} alternative{'s' * (count != 1)} for delta {short(certificate.delta)}"
     if count > 1:
-        text += f", {short(taken['delta'])} of it for this one"
-    sizes = {name: value for name, value in taken.items() if isinstance(value, int | float | list) and name != "delta"}
+        text += f", {short(certificate.share)} of it for this one"
+    sizes = {name: value for name, value in taken.items() if isinstance(value, int | float | list) and name != "number"}
     text += f" ({', '.join(f'{name} {value}' for name, value in sizes.items())})" if sizes else ""
     for kind in ("seed", "draw"):
         values = sorted({entry[kind] for entry in listed if kind in entry})

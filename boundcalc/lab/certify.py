@@ -39,7 +39,7 @@ from boundcalc.lab._scores import (
 )
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
 from boundcalc.lab.reading import read_model
-from boundcalc.predictors.certificate import Alternative, Certified, PredictorCertificate, equal_shares, issue
+from boundcalc.predictors.certificate import Certified, Look, PredictorCertificate, issue
 from boundcalc.predictors.data import Data, Evidence, Named
 from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
@@ -295,7 +295,7 @@ def _held_out(outputs: Outputs, tests: Sequences, own: Judged, delta: float, loo
         "held-out",
         int(own.losses.sum()),
         delta=delta,
-        alternatives=(Alternative(equal_shares(delta, looks)),),
+        alternatives=map(Look, range(looks)),
         evidence=Evidence(Named(tests.sha256, len(tests)), recipe, outputs.weights, {}),
     )
 
@@ -324,7 +324,7 @@ def _picked(
     fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
     data = Data(x if examples.tokens else x.astype(np.float32), y)
     learner = ModuleLearner(make=fresh, name=outputs.where)
-    return pick_to_learn(learner, data, default_picks(len(y), delta, seed=seed), delta).certificate
+    return pick_to_learn(learner, data, default_picks(len(y), seed=seed), delta).certificate
 
 
 def _by_rule(

@@ -18,7 +18,6 @@ from boundcalc.base.schema import Count, Length, Size, read_complete
 T = TypeVar("T")
 _SURE_BITS = 48
 """Relative precision of a tail below which it is computed by the other incomplete beta function, a slower one."""
-_STEPS = 200
 _LEAST_LOG = -700.0
 """Probabilities with a smaller logarithm are below every float."""
 
@@ -142,22 +141,11 @@ def float_limit(errors: int, n: int, log_delta: float) -> float:
 
 
 def root(falling: Callable[[float], float], low: float) -> float:
-    """The root in [low, 1] of a function that falls, by false position; `low` or 1 where it has one sign."""
-    high, above, middle, last = 1 - 2.0**-53, falling(low), low, 0.0
-    below = falling(high)
-    if above <= 0 or below >= 0:
-        return low if above <= 0 else 1.0
-    for _ in range(_STEPS):
-        middle = (low * below - high * above) / (below - above)
-        if not low < middle < high:
-            break
-        value = falling(middle)
-        if value > 0:
-            low, above, below = middle, value, below / 2 if last > 0 else below  # an end that stays counts half
-        else:
-            high, below, above = middle, value, above / 2 if last < 0 else above
-        last = value
-    return middle
+    """The root in [low, 1] of a function that falls, by bisection down to neighbouring floats."""
+    high = 1.0
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return high
 
 
 def rounded_up(guess: float, holds: Callable[[float], bool], step: float = 1e-13, most: float = 1e-2) -> float:

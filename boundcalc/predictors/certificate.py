@@ -20,7 +20,7 @@ from boundcalc.base.rounding import up
 from boundcalc.base.schema import ClosedShare, Count, Share, check_fields, write
 from boundcalc.predictors._statements import PredictorStatement, read_as
 
-_FORMAT = "boundcalc-predictor-certificate/5"
+_FORMAT = "boundcalc-predictor-certificate/6"
 _TOLERANCE = 1e-6
 """By how much, relative to it, a claim may exceed the value of its facts: another version may search a little
 better."""
@@ -29,10 +29,10 @@ LearnerOf = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """What was fixed before the data and shares delta: its part of it, and in subclasses what it is."""
+class Look:
+    """One of the predictors, or looks at the examples, that were fixed beforehand: its number among them."""
 
-    delta: Share
+    number: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Method:
             the alternative that was taken and the evidence; refuses those that do not fit together.
         establish: counts the errors of the examples again: says what was done, or raises. The last argument makes a
             learner from a recipe, where the method needs one.
-        alternative: a dataclass of one of the alternatives that share delta, with its part "delta".
+        alternative: a dataclass of one of the alternatives that share delta.
         prove: what is shown of the predictor without examples, from what the last argument makes of the recipe.
     """
 
@@ -58,7 +58,7 @@ class Method:
     evidence: type
     facts: Callable[[PredictorCertificate], tuple[str, Mapping[str, Any]]]
     establish: Callable[[PredictorCertificate, Any, LearnerOf], str]
-    alternative: type = Alternative
+    alternative: type = Look
     prove: Callable[[PredictorCertificate, LearnerOf], str] | None = None
 
 
@@ -95,7 +95,7 @@ class PredictorCertificate:
     Attributes:
         method: how it was made.
         delta: the failure probability of all alternatives together.
-        alternatives: everything that was fixed beforehand and shares delta, each with its part of it ("delta").
+        alternatives: everything that was fixed beforehand and shares delta, in equal parts.
         chosen: which of them this certificate is about.
         evidence: the examples and the recipe, digests of data and weights, and what else the method needs.
         errors: how many examples are answered wrongly.
@@ -120,12 +120,7 @@ class PredictorCertificate:
         typed = [_typed(method.alternative, "an alternative", entry) for entry in self.alternatives]
         object.__setattr__(self, "alternatives", tuple(typed))
         object.__setattr__(self, "evidence", _typed(method.evidence, "evidence", self.evidence))
-        spent = sum(Fraction(entry.delta) for entry in typed)
-        if spent > Fraction(self.delta) or not all(entry.delta for entry in typed):
-            raise CertificateError(
-                f"the alternatives spend {float(spent)!r} of failure probability, but delta is {self.delta!r}"
-            )
-        if len({text_of(entry, "delta") for entry in typed}) != len(typed):
+        if len({text_of(entry) for entry in typed}) != len(typed):
             raise CertificateError("one alternative is listed twice")
         if self.chosen >= len(typed):
             raise CertificateError(
@@ -164,7 +159,12 @@ class PredictorCertificate:
     @property
     def value(self) -> float:
         """The bound that the facts give."""
-        return self._based_on[0].risk(write(self.facts), self.alternative.delta)
+        return self._based_on[0].risk(write(self.facts), self.share)
+
+    @property
+    def share(self) -> float:
+        """The part of delta that each alternative has."""
+        return equal_shares(self.delta, len(self.alternatives))
 
     @property
     def alternative(self) -> Any:

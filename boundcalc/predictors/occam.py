@@ -20,16 +20,14 @@ from flint import arb
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import upper_float
-from boundcalc.base.schema import Count, write
+from boundcalc.base.schema import Count
 from boundcalc.predictors._statements import G7, H, float_limit
 from boundcalc.predictors.certificate import (
     METHODS,
-    Alternative,
     Certified,
     LearnerOf,
     Method,
     PredictorCertificate,
-    equal_shares,
     issue,
 )
 from boundcalc.predictors.data import Answers, Array, Data, Evidence, digest_of_arrays, errors_again
@@ -176,6 +174,10 @@ class Code:
             weights[name] = weights[name] + update.dense(weights[name].shape)
         return weights
 
+    def decode(self, evidence: _Evidence, checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
+        """The weights of a certificate's message."""
+        return self.weights(evidence.message, checkpoint)
+
 
 def float_risk(errors: int, n: int, bits: float, delta: float) -> float:
     """G7 in floats: what a search makes small."""
@@ -186,12 +188,12 @@ def certify_message(
     network: Network, code: Code, message: Message, data: Data, delta: float, *, others: Sequence[Code] = ()
 ) -> Certified:
     """The certificate of a message: its weights, bits and errors; delta is shared with the other codes tried."""
-    weights, share = code.weights(message, network.checkpoint), equal_shares(delta, 1 + len(others))
+    weights = code.weights(message, network.checkpoint)
     certificate = issue(
         "occam",
         count_wrong(network.scores(weights, data), len(data)),
         delta=delta,
-        alternatives=({**write(tried, complete=True), "delta": share} for tried in (code, *others)),
+        alternatives=(code, *others),
         evidence=_Evidence.of(data, network, weights, message),
     )
     return Certified(certificate, weights)
@@ -200,15 +202,6 @@ def certify_message(
 @dataclass(frozen=True)
 class _Evidence(Evidence):
     message: Message
-
-
-@dataclass(frozen=True)
-class _Tried(Code, Alternative):
-    """An alternative: a code."""
-
-    def decode(self, evidence: _Evidence, checkpoint: Mapping[str, Array] | None) -> dict[str, Array]:
-        """The weights of the message."""
-        return self.weights(evidence.message, checkpoint)
 
 
 def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
@@ -224,7 +217,7 @@ def count_decoded(certificate: PredictorCertificate, data: Any, network_of: Lear
     return f"{certificate.certified} again: weights equal to the bit; {errors} errors counted again"
 
 
-METHODS.register(Method("occam", "decoded from the message", (G7,), _Evidence, _facts, count_decoded, _Tried))
+METHODS.register(Method("occam", "decoded from the message", (G7,), _Evidence, _facts, count_decoded, Code))
 
 
 def _all(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:

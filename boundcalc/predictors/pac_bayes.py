@@ -22,11 +22,10 @@ from flint import arb, fmpz
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
-from boundcalc.base.schema import Count, write
+from boundcalc.base.schema import Count
 from boundcalc.predictors._statements import ErrorCount, PredictorStatement, binomial_mass, root, rounded_up
 from boundcalc.predictors.certificate import (
     METHODS,
-    Alternative,
     Certified,
     Method,
     PredictorCertificate,
@@ -194,7 +193,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class _Drawn(Prior, Alternative):
+class _Drawn(Prior):
     """An alternative: a prior, and the seed of a draw."""
 
     draw: Count
@@ -221,20 +220,20 @@ def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
-    fixed = {**write(prior, complete=True), "delta": equal_shares(delta, draws)}
+    share = equal_shares(delta, draws)
     outcomes: list[tuple[float, int, int, dict[str, Array]]] = []
     for seed in range(draws):
         drawn = _draw_weights(posterior, seed)
         weights = prior.weights(drawn, network.checkpoint)
         errors = count_wrong(network.scores(weights, data), len(data))
         facts = {"errors": errors, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
-        outcomes.append((_G6_PRIME.risk(facts, fixed["delta"]), seed, errors, weights))
+        outcomes.append((_G6_PRIME.risk(facts, share), seed, errors, weights))
     _, chosen, errors, weights = min(outcomes, key=lambda outcome: outcome[:2])
     certificate = issue(
         "pac-bayes",
         errors,
         delta=delta,
-        alternatives=({**fixed, "draw": seed} for seed in range(draws)),
+        alternatives=(_Drawn(**vars(prior), draw=seed) for seed in range(draws)),
         chosen=chosen,
         evidence=_Evidence.of(data, network, weights, tuple(posterior)),
     )
@@ -247,14 +246,11 @@ class _Evidence(Evidence):
 
 
 def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
-    draws: dict[str, list[tuple[int, float]]] = {}
+    draws: dict[str, list[int]] = {}
     for entry in certificate.alternatives:
-        draws.setdefault(text_of(entry, "draw", "delta"), []).append((entry.draw, entry.delta))
-    for drawn in draws.values():
-        if [seed for seed, _ in drawn] != list(range(len(drawn))) or len({share for _, share in drawn}) > 1:
-            raise CertificateError(
-                "draws from one prior have the seeds 0, 1, 2, .. and equal shares of delta: none can be left out"
-            )
+        draws.setdefault(text_of(entry, "draw"), []).append(entry.draw)
+    if any(seeds != list(range(len(seeds))) for seeds in draws.values()):
+        raise CertificateError("draws from one prior have the seeds 0, 1, 2, ..: none can be left out")
     prior, posterior = certificate.alternative, certificate.evidence.posterior
     if len(posterior) != sum(prior.sizes):
         raise CertificateError(f"{len(posterior)} laws in the posterior, {sum(prior.sizes)} in the prior")

@@ -22,6 +22,7 @@ from boundcalc.predictors.certificate import (
     LearnerOf,
     Method,
     PredictorCertificate,
+    equal_shares,
     issue,
 )
 from boundcalc.predictors.data import (
@@ -155,7 +156,7 @@ def pick_to_learn(
     Returns:
         The certificate, and the state of the learner that it is about.
     """
-    m, places = len(data), fixed_order(len(data))
+    m, places, share = len(data), fixed_order(len(data)), equal_shares(delta, max(1, len(members)))
     ordered = data.take(places)
     for member in members:
         if member.prefix + member.stop >= m:
@@ -172,7 +173,7 @@ def pick_to_learn(
     least, best = 1.0, None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
         member = members[index]
-        if member.risk(0, m) >= least:
+        if member.risk(0, m, share) >= least:
             continue
         if run is None or not run.leads_to(member):
             run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
@@ -180,7 +181,7 @@ def pick_to_learn(
         for size in member.batches[len(run.batches) :]:
             run.round(size)
             report(run)
-        if (risk := member.risk(run.wrong, m)) < least:
+        if (risk := member.risk(run.wrong, m, share)) < least:
             least, best = risk, (index, run.stop())
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -15,7 +15,6 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import certainly_le
 from boundcalc.base.schema import ClosedShare, Count, Size, check_fields
 from boundcalc.predictors._statements import ErrorCount, H, PredictorStatement, binomial_tail, limit, rounded_up
-from boundcalc.predictors.certificate import equal_shares
 
 _References = tuple[tuple[Count, ClosedShare], ...]
 """Numbers of errors that a bound is made for, each with its share of delta."""
@@ -102,21 +101,19 @@ def _guess(errors: int, others: int, levels: list[tuple[int, float]], top: float
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One stop of one run, with its part of delta.
+    """One stop of one run.
 
     Attributes:
         prefix: examples the run starts from, and does not answer for.
         batches: how many are picked in each round up to this stop; none for holdout.
         seed: of the learner.
-        references: for a fixed number of picks, the numbers of errors its bound is made for, with shares of `delta`.
-        delta: its part of the failure probability; 0 until `shared`.
+        references: for a fixed number of picks, the numbers of errors its bound is made for, with shares of its delta.
     """
 
     prefix: Count = 0
     batches: tuple[Size, ...] = ()
     seed: Count = 0
     references: _References = ()
-    delta: ClosedShare = 0.0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -134,18 +131,10 @@ class Member:
         n = {"n": examples - self.prefix}
         return ("G10r", {**n, "picks": self.stop, "references": self.references}) if self.batches else ("H", n)
 
-    def risk(self, errors: int, examples: int) -> float:
+    def risk(self, errors: int, examples: int, delta: float) -> float:
         """The bound that so many errors left would prove."""
         name, facts = self.facts(examples)
-        return (G10R if name == "G10r" else H).risk({"errors": errors, **facts}, self.delta)
-
-
-def shared(members: Iterable[Member], delta: float) -> tuple[Member, ...]:
-    """The members, each with an equal part of delta."""
-    alternatives = tuple(members)
-    if not alternatives:
-        raise InvalidSetting("a plan needs at least one member")
-    return tuple(replace(member, delta=equal_shares(delta, len(alternatives))) for member in alternatives)
+        return (G10R if name == "G10r" else H).risk({"errors": errors, **facts}, delta)
 
 
 def splits(prefixes: Iterable[int], *, seed: int = 0) -> tuple[Member, ...]:
@@ -158,7 +147,7 @@ def stops(
 ) -> tuple[Member, ...]:
     """Stops of one trajectory with n candidates: after how many picks its number may be taken.
 
-    `clean` is the share of each stop's delta that is spent on no errors being left; the rest is for one error in eight.
+    `clean` is the part of each stop's delta that is spent on no errors being left; the rest is for one error in eight.
     Between and around them the bound is within a few per cent of the best.
     """
     sums = [0, *accumulate(batches)]
@@ -172,9 +161,9 @@ def stops(
     return tuple(members)
 
 
-def default_splits(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
+def default_splits(m: int, *, seed: int = 0) -> tuple[Member, ...]:
     """Holdout: a quarter, a half or three quarters train."""
-    return shared(splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed), delta)
+    return splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed)
 
 
 _FIRST = 32
@@ -185,10 +174,10 @@ _BY_MORE = (4, 4, 8, 16)
 """Rounds behind a long prefix; every one ends in a stop."""
 
 
-def default_picks(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
+def default_picks(m: int, *, seed: int = 0) -> tuple[Member, ...]:
     """Pick-to-Learn: one pick at a time after a few examples, from two seeds; larger rounds after a quarter of them.
 
-    The long run is for what few examples do not teach; it costs its shares of delta, and time only where the short ones
+    The long run is for what few examples do not teach; it costs its parts of delta, and time only where the short ones
     leave room.
     """
     short, long = min(_FIRST, m // 8), m // 4
@@ -196,4 +185,4 @@ def default_picks(m: int, delta: float, *, seed: int = 0) -> tuple[Member, ...]:
     for s in (seed, seed + 1):
         alternatives += stops(m - short, [1] * _ONE_BY_ONE[-1], _ONE_BY_ONE, prefix=short, seed=s, clean=0.875)
     alternatives += stops(m - long, _BY_MORE, list(accumulate(_BY_MORE)), prefix=long, seed=seed)
-    return shared(alternatives, delta)
+    return tuple(alternatives)

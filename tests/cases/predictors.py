@@ -13,12 +13,12 @@ import numpy as np
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import METHODS, Alternative, Method, PredictorCertificate, issue
+from boundcalc.predictors.certificate import METHODS, Look, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
-from boundcalc.predictors.plans import Member, shared, splits, stops
+from boundcalc.predictors.plans import Member, splits, stops
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
@@ -173,7 +173,7 @@ def _many(facts: Callable[[int, int], Mapping[str, Any]], n: int = 10**6, delta:
 
 def _run(data: Data, other: Data, members: Sequence[Member], worlds: Iterator[World]) -> PredictorExample:
     def make() -> PredictorCertificate:
-        return pick_to_learn(Threshold(robust=True), data, shared(members, 0.05), 0.05).certificate
+        return pick_to_learn(Threshold(robust=True), data, members, 0.05).certificate
 
     return PredictorExample(make, data, other, lambda recipe: Threshold(recipe["robust"]), tuple(worlds))
 
@@ -197,7 +197,7 @@ def _held_out() -> Iterator[PredictorExample]:
     def make() -> PredictorCertificate:
         evidence = Evidence(Named(data.sha256, len(data)), {"at": _Given().at}, _Given().weights, {})
         errors = count_wrong(_Given().scores(data), len(data))
-        return issue("held-out", errors, delta=0.05, alternatives=[Alternative(0.05)], evidence=evidence)
+        return issue("held-out", errors, delta=0.05, alternatives=[Look()], evidence=evidence)
 
     yield PredictorExample(make, data, other, lambda recipe: _Given(recipe["at"]), tuple(_fixed()))
 

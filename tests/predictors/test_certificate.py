@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import Alternative, PredictorCertificate, equal_shares, issue, verify_predictor
+from boundcalc.predictors.certificate import Look, PredictorCertificate, equal_shares, issue, verify_predictor
 from boundcalc.predictors.data import Evidence, Named
 from tests.cases.predictors import cases
 from tests.cases.predictors import thresholds as draw
@@ -40,7 +41,7 @@ def test_alternatives_may_not_spend_more_than_delta() -> None:
         lambda r: r["alternatives"][0].update(more=1),
         lambda r: r["alternatives"][0].pop("seed"),
         lambda r: r.update(method="occult"),
-        lambda r: r.update(format="boundcalc-predictor-certificate/4"),
+        lambda r: r.update(format="boundcalc-predictor-certificate/5"),
     ):
         forged = copy.deepcopy(raw)
         change(forged)
@@ -50,8 +51,6 @@ def test_alternatives_may_not_spend_more_than_delta() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7, 49])
 def test_equal_shares_come_to_no_more_than_delta(count: int) -> None:
-    from fractions import Fraction
-
     for delta in (0.05, 0.1, 1 / 3):
         share = equal_shares(delta, count)
         assert Fraction(share) * count <= Fraction(delta)
@@ -64,7 +63,7 @@ def test_the_reader_is_strict(tmp_path: Path) -> None:
         with pytest.raises(CertificateError, match=r"c\.json"):
             PredictorCertificate.load(tmp_path / "c.json")
     for data in (None, [], "x", {}, {"format": "boundcalc-predictor-certificate/3"}):
-        with pytest.raises(CertificateError, match="need 'boundcalc-predictor-certificate/5'"):
+        with pytest.raises(CertificateError, match="need 'boundcalc-predictor-certificate/6'"):
             PredictorCertificate.from_json(data)
 
 
@@ -83,7 +82,7 @@ def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None
     def issued(examples: int) -> PredictorCertificate:
         evidence = Evidence(Named(DATA.sha256, examples), {"kind": "mine"}, _Given.weights, {})
         errors = int((DATA.y < 0.5).sum())
-        return issue("held-out", errors, delta=0.05, alternatives=[Alternative(0.05)], evidence=evidence)
+        return issue("held-out", errors, delta=0.05, alternatives=[Look()], evidence=evidence)
 
     true, false = issued(len(DATA)), issued(10 * len(DATA))
     assert verify_predictor(true, DATA, lambda _: _Given()).established is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 from boundcalc.base.answers import clopper_pearson
 from boundcalc.base.rounding import up
-from boundcalc.predictors.plans import G10R, shared, stops
+from boundcalc.predictors.plans import stops
 from tests.examples.scripts import load
 
 ROOT = Path(__file__).parents[2]
@@ -59,9 +59,8 @@ def test_digits_contradict_no_certificate() -> None:
 
 def test_what_the_planned_vision_transformer_would_certify() -> None:
     """The numbers of docs/certificates.md for its plan: picks that leave few errors, or many."""
-    plan = shared(stops(40_000, [64] * 16, [0, 256, 512, 1024], prefix=10_000), 0.05)
+    plan = stops(40_000, [64] * 16, [0, 256, 512, 1024], prefix=10_000)
     for stop, errors, shown in ((1024, 0, "0.028"), (256, 2000, "0.060")):
         (member,) = [member for member in plan if member.stop == stop]
-        facts = {"errors": errors, "n": 40_000, "picks": stop, "references": member.references}
-        assert up(G10R.risk(facts, member.delta), 2) in (shown, shown.rstrip("0"))
+        assert up(member.risk(errors, 50_000, 0.05 / len(plan)), 2) in (shown, shown.rstrip("0"))
         assert shown in PAGE

@@ -16,7 +16,6 @@ from boundcalc.predictors.plans import (
     Member,
     default_picks,
     default_splits,
-    shared,
     splits,
     stops,
 )
@@ -39,11 +38,11 @@ def risk(threshold: float, noise: float = 0.0) -> float:
     return off * (1 - noise) + (1 - off) * noise
 
 
-PLANS: dict[str, Callable[[int, float], tuple[Member, ...]]] = {
+PLANS: dict[str, Callable[[int], tuple[Member, ...]]] = {
     "holdout": default_splits,
-    "stops": lambda m, delta: shared(stops(m, [2] * 6, [2, 4, 8, 12]), delta),
+    "stops": lambda m: stops(m, [2] * 6, [2, 4, 8, 12]),
     "default picks": default_picks,
-    "prefix and stops": lambda m, delta: shared(stops(m - 10, [2] * 3, [0, 2, 6], prefix=10), delta),
+    "prefix and stops": lambda m: stops(m - 10, [2] * 3, [0, 2, 6], prefix=10),
 }
 
 
@@ -57,7 +56,7 @@ def test_claims_fail_at_most_as_often_as_they_say(plan: str, noise: float, runs:
         failed = 0
         for seed in range(runs):
             data = draw(10_000 + seed, m, noise)
-            made = pick_to_learn(Threshold(robust=True), data, PLANS[plan](m, delta), delta)
+            made = pick_to_learn(Threshold(robust=True), data, PLANS[plan](m), delta)
             failed += risk(made.state, noise) > made.certificate.risk
             below += risk(made.state, noise) > made.certificate.risk / 5
         assert failed <= allowed(delta, runs), (plan, noise, delta)
@@ -124,7 +123,7 @@ class Relative(Threshold):
 
 @pytest.mark.parametrize("learner", [Restless, Nosy, Relative])
 def test_a_learner_that_is_no_function_of_its_picks_gets_no_certificate(learner: Callable[[], Threshold]) -> None:
-    members = shared(stops(300, [2] * 4, [8]), 0.05)
+    members = stops(300, [2] * 4, [8])
     assert pick_to_learn(Threshold(), draw(3, 300, 0.3), members, 0.05)
     with pytest.raises(NotReproduced, match="no certificate"):
         pick_to_learn(learner(), draw(3, 300, 0.3), members, 0.05)
@@ -139,20 +138,19 @@ def test_equal_keys_are_told_apart_by_their_places() -> None:
 
 def test_a_plan_that_leaves_nothing_to_test_on_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="leave none of 50"):
-        pick_to_learn(Threshold(), draw(1, 50), shared(splits([50]), 0.05), 0.05)
+        pick_to_learn(Threshold(), draw(1, 50), splits([50]), 0.05)
     with pytest.raises(InvalidSetting, match="can certify a risk below 1"):
-        pick_to_learn(Threshold(), draw(1, 50), shared(splits([49]), 1e-17), 1e-17)
+        pick_to_learn(Threshold(), draw(1, 50), splits([49]), 1e-17)
     with pytest.raises(InvalidSetting, match="no round ends at 3"):
         stops(50, [2, 2], [3])
     for m in (10, 100, 3000):
-        for members in (default_splits(m, 0.05), default_picks(m, 0.05)):
-            assert sum(member.delta for member in members) == pytest.approx(0.05)
+        for members in (default_splits(m), default_picks(m)):
             assert all(member.prefix + member.stop < m for member in members)
 
 
 def test_what_is_established_again_is_the_same_run() -> None:
     data = draw(2, 100, 0.1)
-    made = pick_to_learn(Threshold(robust=True), data, shared(stops(100, [2] * 4, [4, 8]), 0.05), 0.05).certificate
+    made = pick_to_learn(Threshold(robust=True), data, stops(100, [2] * 4, [4, 8]), 0.05).certificate
     with pytest.raises(NotReproduced, match="recipe"):
         verify_predictor(made, data, lambda _: Threshold())
 

@@ -17,7 +17,7 @@ from boundcalc import PredictorCertificate, verify_predictor
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors._statements import ErrorCount, PredictorStatement
-from boundcalc.predictors.certificate import METHODS, Alternative, Method, issue
+from boundcalc.predictors.certificate import METHODS, Look, Method, issue
 from boundcalc.testing import Cases
 from tests.laws.kinds.predictors import PredictorExample, World, check_predictor
 
@@ -60,7 +60,7 @@ METHOD = Method("poll", "asked once", (HOEFFDING,), Evidence, needed, establishe
 
 def made() -> PredictorCertificate:
     evidence = Evidence(100, {"asked": "by post"})
-    return issue("poll", 3, delta=0.05, alternatives=[Alternative(0.05)], evidence=evidence)
+    return issue("poll", 3, delta=0.05, alternatives=[Look()], evidence=evidence)
 
 
 def poll(n: int, risk: float) -> World:

@@ -83,7 +83,7 @@ def _certify(
     method, delta, seed, network = request.method, request.delta, trial.seed, ModelNetwork.of(trial)
     if method in ("holdout", "p2l"):
         learner = ModelLearner.of(trial)
-        plan = (default_picks if method == "p2l" else default_splits)(len(data), delta, seed=seed)
+        plan = (default_picks if method == "p2l" else default_splits)(len(data), seed=seed)
         return pick_to_learn(learner, data, plan, delta, progress=progress), learner, {}
     if method == "occam":
         return occam.search(network, data, delta, seed=seed), network, {}

@@ -19,7 +19,6 @@ from boundcalc.base.validate import known_keys
 from boundcalc.predictors._statements import G15, G15P
 from boundcalc.predictors.certificate import (
     METHODS,
-    Alternative,
     LearnerOf,
     Method,
     PredictorCertificate,
@@ -149,7 +148,7 @@ def certificate_of(
         "rule",
         rule.errors(tested.x, tested.y),
         delta=delta,
-        alternatives=(_Fixed(delta, "" if prefix else CODE, prefix),),
+        alternatives=(_Fixed("" if prefix else CODE, prefix),),
         evidence={
             "data": named,
             "recipe": network.recipe,
@@ -173,7 +172,7 @@ def facts_of_rule(certificate: PredictorCertificate) -> dict[str, Any]:
             "function": rule.price()[0],
             "unnamed": kind,
             "bits_unnamed": bits,
-            "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.alternative.delta),
+            "risk_unnamed": G15.risk({**certificate.facts, "bits": bits}, certificate.share),
         }
     return facts
 
@@ -191,7 +190,7 @@ class _Evidence(Evidence):
 
 
 @dataclass(frozen=True)
-class _Fixed(Alternative):
+class _Fixed:
     """The code of rules, or the examples before those that test, which a rule is read off."""
 
     code: str

@@ -18,7 +18,7 @@ from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.picking import Learner, NotReproduced, Run, pick_to_learn
-from boundcalc.predictors.plans import default_picks, shared, splits, stops
+from boundcalc.predictors.plans import default_picks, splits, stops
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
 TASKS = (
@@ -101,7 +101,7 @@ def test_a_score_does_not_depend_on_who_else_is_scored(name: str) -> None:
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
 def test_a_certificate_is_made_again_from_its_recipe(task: dict[str, object]) -> None:
     learner, data = model(task_from_json(task)), examples(task_from_json(task))
-    for members in (shared(splits([30, 60]), 0.05), shared(stops(60, [4, 4], [0, 8], prefix=30), 0.05)):
+    for members in (splits([30, 60]), stops(60, [4, 4], [0, 8], prefix=30)):
         made = pick_to_learn(learner, data, members, 0.05)
         again = verify_predictor(made.certificate, data, ModelLearner.from_recipe)
         assert again.established is not None
@@ -122,7 +122,7 @@ def test_a_module_that_forgets_its_seed_is_refused() -> None:
     learner = ModuleLearner(rule=QUICK, make=make, name="forgetful")
     data = examples(task_from_json(TASKS[0]))
     with pytest.raises(NotReproduced, match="no certificate"):
-        pick_to_learn(learner, data, shared(stops(90, [4, 4], [8]), 0.05), 0.05)
+        pick_to_learn(learner, data, stops(90, [4, 4], [8]), 0.05)
 
 
 def test_a_conjunction_is_certified_from_picks() -> None:
@@ -132,7 +132,7 @@ def test_a_conjunction_is_certified_from_picks() -> None:
     assert found.train is not None
     data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
     learner = ModelLearner.of(trial, round_lr=3e-3)
-    made = pick_to_learn(learner, data, default_picks(300, 0.05), 0.05)
+    made = pick_to_learn(learner, data, default_picks(300), 0.05)
     assert made.certificate.risk < 0.3
     assert float((learner.scores(made.state, test) <= 0).mean()) <= made.certificate.risk
 
