@@ -6,55 +6,38 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.cli._options import NEW_FILE, command_with, option, points_option, refuse_given
-from boundcalc.cli._setting import ENTRIES, picture_options, take_setting
+from boundcalc.cli._options import NEW_FILE, command_with, option, refuse_given
 from boundcalc.cli._text import progress
-
-if TYPE_CHECKING:
-    from boundcalc.setting import Setting
 
 
 @command_with("""\
   boundcalc explore
   boundcalc explore -o explore.html
-  boundcalc explore --points mine.csv
 
-Without -o the page opens in your browser, every point checked as you move; a file opens without network. --points puts
-your own runs into the picture (m, train, test, n_test).""")
+Without -o the page opens in your browser, every point checked as you move; a file opens without network.
+`boundcalc plot gap-vs-AXIS` draws the bounds of any other setting, and your own runs.""")
 @option("-o --out file", NEW_FILE, "Write the page to this file.")
 @option("--serve", bool, "Serve the page on this machine without opening a browser.")
-@points_option
-@picture_options
-def command(file: Path | None, serve: bool, points: tuple[str, ...], **options: Any) -> None:
+def command(file: Path | None, serve: bool) -> None:
     """Show how floor and bounds of the gap depend on m, T, C, depth, d, heads and gamma.
 
     The page is served on this machine and opened in a browser, where every point is checked as you move. With -o, or
     where no browser can be opened, it is one file with a grid of checked points. Nothing is ever sent to another
     machine.
     """
-    from boundcalc.lab.explore.content import FIELDS, from_files, letters
-
-    starts = {"--preset": options["preset"], "--setting": options["setting_file"]}
-    question = take_setting(options)
     if serve:
         refuse_given("with --serve: a page that is served is not written", "file")
-    letters(question.setting)  # refuses what the page cannot show
-    measured = from_files(points) if points else []
-    # the options of `boundcalc eval` that the page has no slider for, as they were typed
-    words = [f"{name} {value} " for name, value in starts.items() if value is not None]
-    apart = set(question.typed) - {field.field for field in FIELDS.values()}
-    words += [f"{entry.typed(entry.of(question.setting))} " for entry in ENTRIES if entry.field in apart]
     browser = None if serve or file is not None else _browser()
     if serve or browser is not None:
-        _serve(question.setting, measured, "".join(words), browser)
+        _serve(browser)
     else:
-        _write(file or Path("explore.html"), question.setting, measured, "".join(words))
+        _write(file or Path("explore.html"))
 
 
 def _browser() -> Any:
@@ -67,7 +50,7 @@ def _browser() -> Any:
         return None
 
 
-def _write(path: Path, setting: Setting, measured: list[dict[str, Any]], base: str) -> None:
+def _write(path: Path) -> None:
     """Check a grid of settings and write the page."""
     from boundcalc.lab.explore import page
 
@@ -75,17 +58,17 @@ def _write(path: Path, setting: Setting, measured: list[dict[str, Any]], base: s
         raise InvalidSetting(f"a page is written as .html, got {path.name!r}: use -o explore.html")
     with progress(10.0) as show:
         counted = "{} of {} settings are checked"
-        text = page.build(setting, own=measured, base=base, progress=lambda *of: show(counted.format(*of)))
+        text = page.build(progress=lambda *of: show(counted.format(*of)))
     output.write_text(path, text)
     click.echo(f"{path}  ({len(text.encode()) // 1000} kB): open it in a browser")
 
 
-def _serve(setting: Setting, measured: list[dict[str, Any]], base: str, browser: Any) -> None:
+def _serve(browser: Any) -> None:
     """Serve the page until Ctrl-C; open it where there is a browser."""
     from boundcalc.lab.explore import page
     from boundcalc.lab.explore.serve import Server
 
-    server = Server(page.build(setting, own=measured, served=True, base=base), setting)
+    server = Server(page.build(served=True))
     click.echo(f"{server.url}  (Ctrl-C ends it)")
     if browser is not None:
         browser.open(server.url)

@@ -13,7 +13,6 @@ from statistics import median
 
 import pytest
 
-from boundcalc import Setting
 from boundcalc.lab.explore import content, page
 from tests.lab.explore.browser import Browser
 
@@ -54,7 +53,7 @@ MOVES = """
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the command, with its whole grid."""
     made = tmp_path_factory.mktemp("page") / "explore.html"
-    made.write_text(page.build(Setting.of("edelman")), encoding="utf-8")
+    made.write_text(page.build(), encoding="utf-8")
     assert made.stat().st_size < 400_000
     return made
 

@@ -59,11 +59,6 @@ def _own_theorem(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def of_explore(folder: Path) -> dict[str, Any]:
-    """Runs of one's own; the page's grid of checked values is small here."""
-    return _own_theorem(folder)
-
-
 def of_learning(folder: Path) -> dict[str, Any]:
     """A dataset in a file of Python."""
     pytest.importorskip("torch")
@@ -114,7 +109,6 @@ def of_weights(folder: Path) -> dict[str, Any]:
 GIVEN: dict[str, Callable[[Path], dict[str, Any]]] = {
     "certificates.md": of_certificates,
     "figures.md": of_figures,
-    "explore.md": of_explore,
     "learning.md": of_learning,
     "weights.md": of_weights,
 }

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Any
 
 from boundcalc.base.errors import BoundcalcError, Refusal
@@ -22,7 +24,7 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.engine.floors import best_floor
-from boundcalc.lab.explore.content import FIELDS, at, has_closed_forms, letters
+from boundcalc.lab.explore.content import FIELDS, SETTING, at, letters
 from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
 from boundcalc.statements.floors import B, Construction
@@ -31,6 +33,8 @@ from boundcalc.statements.floors.counting import drop, gap_floor
 
 Point = dict[str, Any]
 Values = Mapping[str, float]
+_Counted = tuple[Construction, str]
+"""A construction, and the statement that counts its members."""
 
 _SHALLOW, _DEEP, _DEEPEST = (1, 2, 3, 4), (6, 8, 12), (16, 24)
 _ALL = (*_SHALLOW, *_DEEP, *_DEEPEST)
@@ -123,31 +127,26 @@ def of_floor(floor: Floor | None) -> Point:
     return {"floor": floor.value, "members": [lower_float(high - low), cells]}
 
 
-def grid(setting: Setting, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Point]:
+def grid(progress: Callable[[int, int], None] = lambda done, total: None) -> list[Point]:
     """Checked points for a page without an engine: of a grid, and of the setting that the page starts with."""
-    usual, own = has_closed_forms(setting), letters(setting)
-    jobs: list[tuple[Callable[..., Any], Setting, Any]] = [(_alone, setting, None)]
-    for axes in COMPARED:
-        jobs += [(_compared, setting, values) for values in _products(axes)]
-    for axes in COVERED:
-        sizes = axes["size"] if usual else ((own["d"], own["heads"]),)
-        jobs += [(_covered, setting, values) for values in _products({**axes, "size": sizes})]
-    if usual:
-        jobs += [(_searched, setting, values) for axes in SEARCHED for values in _products(axes)]
-    points: list[Point] = []
-    constructions: dict[float, set[tuple[Construction, str]]] = {T: set() for T in FLOORED["T"]}
-    last = list(_products(FLOORED)) if usual else []
+    proofs = [partial(_compared, values) for axes in COMPARED for values in _products(axes)]
+    proofs += [partial(_covered, values) for axes in COVERED for values in _products(axes)]
+    searched, floored = [values for axes in SEARCHED for values in _products(axes)], list(_products(FLOORED))
+    counter, total = itertools.count(1), len(proofs) + len(searched) + len(floored)
+    points, constructions = [checked(SETTING)], {T: set[_Counted]() for T in FLOORED["T"]}
     with ProcessPoolExecutor() as workers:
-        for done, (job, result) in enumerate(zip(jobs, workers.map(_run, jobs, chunksize=8), strict=True)):
-            if job[0] is _searched:
-                constructions[job[2]["T"]] |= result
-            else:
-                points += result
-            progress(done, len(jobs) + len(last))
-        floors = [(_floored, setting, (values, constructions[values["T"]])) for values in last]
-        for done, result in enumerate(workers.map(_run, floors, chunksize=16)):
-            points += result
-            progress(len(jobs) + done + 1, len(jobs) + len(last))
+
+        def results(jobs: Iterable[Callable[[], Any]]) -> Iterator[Any]:
+            for result in workers.map(operator.call, jobs, chunksize=8):
+                progress(next(counter), total)
+                yield result
+
+        for some in results(proofs):
+            points += some
+        for values, best in zip(searched, results(partial(_searched, values) for values in searched), strict=True):
+            constructions[values["T"]] |= best
+        for some in results(partial(_floored, values, constructions[values["T"]]) for values in floored):
+            points += some
     return points
 
 
@@ -156,19 +155,9 @@ def _products(axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         yield dict(zip(axes, values, strict=True))
 
 
-def _run(job: tuple[Callable[..., Any], Setting, Any]) -> Any:
-    work, setting, values = job
-    return work(setting, values)
-
-
-def _alone(setting: Setting, values: None) -> list[Point]:
-    del values
-    return [checked(setting)]
-
-
-def _compared(setting: Setting, values: Values) -> list[Point]:
+def _compared(values: Values) -> list[Point]:
     """The bound by Gaussian comparison, whatever d and T; none where it does not apply."""
-    there = at(setting, {**values, "m": 100, "gamma": 0.12, "T": _LONGEST, "d": FIELDS["d"].most})
+    there = at({**values, "m": 100, "gamma": 0.12, "T": _LONGEST, "d": FIELDS["d"].most})
     try:
         return [{"at": letters(there)} | of_bound(_gap(Evaluator(there, lambda _: _NO_RISK), "comparison", there))]
     except BoundcalcError:
@@ -181,11 +170,11 @@ def _gap(evaluator: Evaluator, policy: str, setting: Setting) -> BoundValue:
     return evaluator.value(policy, search, risks=False)
 
 
-def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
+def _covered(values: Mapping[str, Any]) -> list[Point]:
     """Bounds by covers for two numbers of samples, from one search."""
     d, heads = values["size"]
     places = {name: value for name, value in values.items() if name != "size"}
-    there = at(setting, places | {"d": d, "heads": heads, "T": _LONGEST, "m": _MANY})
+    there = at(places | {"d": d, "heads": heads, "T": _LONGEST, "m": _MANY})
     evaluator = Evaluator(there, lambda _: _NO_RISK)
     try:
         many = _gap(evaluator, "T-free", there)
@@ -198,30 +187,28 @@ def _covered(setting: Setting, values: Mapping[str, Any]) -> list[Point]:
     return [{"at": letters(place)} | of_bound(bound) for place, bound in bounds]
 
 
-def _searched(setting: Setting, values: Values) -> set[tuple[Construction, str]]:
+def _searched(values: Values) -> set[_Counted]:
     """The construction of the best floor somewhere, and which statement counts it on the page."""
-    floor = best_floor(at(setting, {**values, "d": 64}))
+    floor = best_floor(at({**values, "d": 64}))
     return set() if floor is None or floor.value <= 0 else {(floor.construction, floor.by.replace("F3", "F1"))}
 
 
-def _floored(setting: Setting, place: tuple[Values, Iterable[tuple[Construction, str]]]) -> list[Point]:
+def _floored(values: Values, candidates: Iterable[_Counted]) -> list[Point]:
     """The best floor by F1; at the shortest T those of inputs without attention too, which are floors for every T."""
-    values, candidates = place
-    points = _best_floor(setting, values, [one for one, by in candidates if by == "F1"], "F1", _NEAR)
+    points = _best_floor(values, [one for one, by in candidates if by == "F1"], "F1", _NEAR)
     if values["T"] == FLOORED["T"][0]:
-        plain = {way: [one for one, by in candidates if way == by and isinstance(one, B)] for way in ("F1", "F2")}
-        everywhere = _best_floor(setting, values, plain["F1"], "F1", _NEAR)
-        for m in (_NEAR, _MIDDLE):
-            everywhere += _best_floor(setting, values, plain["F1"], "F3", m)
-        for m in _FAR if values["C"] <= 1 and values["gamma"] <= 1 else ():
-            everywhere += _best_floor(setting, values, plain["F2"], "F2", m)
+        everywhere: list[Point] = []
+        far = _FAR if values["C"] <= 1 and values["gamma"] <= 1 else ()
+        for by, way, sizes in (("F1", "F1", (_NEAR,)), ("F3", "F1", (_NEAR, _MIDDLE)), ("F2", "F2", far)):
+            plain = [one for one, counted in candidates if counted == way and isinstance(one, B)]
+            everywhere += [point for m in sizes for point in _best_floor(values, plain, by, m)]
         points += [point | {"at": point["at"] | {"T": 1.0}} for point in everywhere]
     return points
 
 
-def _best_floor(setting: Setting, values: Values, tried: Sequence[Construction], by: str, m: float) -> list[Point]:
+def _best_floor(values: Values, tried: Sequence[Construction], by: str, m: float) -> list[Point]:
     """The floor of the best of some constructions, if there is one."""
-    there = at(setting, {**values, "d": 64, "m": m})
+    there = at({**values, "d": 64, "m": m})
     room = Room(FLOAT, there)
     fit = [option for option in tried if option.problem(room) is None]
     worth = [(gap_floor(room, option, by, _FEW_CELLS) or 0.0, repr(option), option) for option in fit]

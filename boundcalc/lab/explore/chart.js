@@ -37,9 +37,9 @@ function draw() {
   const began = performance.now(), svg = $("chart"), width = Math.max(320, svg.clientWidth || 640), height = svg.clientHeight || 380;
   const left = 58, right = 14, top = 10, bottom = 44, f = limits(state.axis), low = f.stops[0], high = f.stops[f.stops.length - 1];
   const xs = axisPlaces(state.axis), best = xs.map(x => { const b = bound({...state, [state.axis]: x}); return [x, b.value, curved(b.by)]; }), floors = xs.map(x => { const f = floorAt({...state, [state.axis]: x}); return [x, f.value, f.by !== null && state.axis === "m"]; });
-  const lines = DATA.closed ? DATA.theorems.filter(t => state.shown.includes(t.name)).map(t => ({...t, rows: xs.map(x => [x, compute(t.name, {...state, [state.axis]: x}).value])})) : [];
-  const runs = state.axis === "m" ? DATA.runs.rows : [], own = DATA.own.filter(p => p.axis === state.axis);
-  const seen = [...best, ...floors, ...lines.flatMap(l => l.rows), ...runs, ...own.map(p => [p.x, p.y])].map(p => p[1]).filter(y => y > 0 && y < 1);
+  const lines = DATA.theorems.filter(t => state.shown.includes(t.name)).map(t => ({...t, rows: xs.map(x => [x, compute(t.name, {...state, [state.axis]: x})])}));
+  const runs = state.axis === "m" ? DATA.runs.rows : [];
+  const seen = [...best, ...floors, ...lines.flatMap(l => l.rows), ...runs].map(p => p[1]).filter(y => y > 0 && y < 1);
   const least = Math.max(1e-6, 10 ** Math.floor(Math.log10(Math.min(0.1, ...seen)) + 0.01)), most = (1 / least) ** 0.12;
   const across = x => left + (width - left - right) * Math.log(x / low) / Math.log(high / low);
   const up = y => height - bottom - (height - bottom - top) * Math.log(Math.min(most, Math.max(least, y)) / least) / Math.log(most / least);
@@ -70,22 +70,17 @@ function draw() {
   if (f.whole && xs.length < 30) for (const [x, y] of best) if (y < VACUOUS) svg.append(node("circle", {class: "stop", cx: across(x), cy: up(y), r: 3, "data-stop": x}));
   lines.forEach((l, i) => { const kept = l.rows.filter(p => p[1] < VACUOUS && p[1] >= least); if (kept.length) svg.append(node("path", {class: `closed closed-${i}`, d: path(kept.map(([x, y]) => [across(x), up(y)])), "data-curve": l.name})); });
   for (const [x, y] of runs) if (y > 0 && x >= low && x <= high) svg.append(node("circle", {class: "run", cx: across(x), cy: up(y), r: 3.5, "data-run": x}));
-  for (const p of own) if (p.x >= low && p.x <= high) {
-    if (p.low != null && p.high != null) svg.append(node("line", {class: "interval", x1: across(p.x), x2: across(p.x), y1: up(p.low), y2: up(p.high)}));
-    svg.append(node("path", {class: "own", d: `M${across(p.x) - 4},${up(p.y)}h8M${across(p.x)},${up(p.y) - 4}v8`, "data-measured": p.x}));
-  }
   svg.append(node("path", {class: "frame", d: `M${left},${top}V${height - bottom}H${width - right}`}));
   names(svg, best, floors, lines, runs, [left + 6, up(1) - 18, 7.8 * band.length]);
   const here = across(Math.min(high, Math.max(low, state[state.axis])));
   svg.append(node("line", {class: "here", x1: here, x2: here, y1: top, y2: height - bottom, "data-here": state[state.axis]}), node("circle", {class: "handle", cx: here, cy: height - bottom, r: 7}));
-  $("chart-text").textContent = caption(runs, own);
+  $("chart-text").textContent = caption(runs);
   readOut(state[state.axis]);
   svg.dataset.ms = (performance.now() - began).toFixed(2);
 }
-function caption(runs, own) {
+function caption(runs) {
   const step = !FALLING.has(state.axis) && !DATA.served ? " Where it is a stair, its values are those of the next worse setting that was checked." : "";
-  return `Red-brown: smallest proved bound. Grey: proved floor under every bound of this kind.${step}` + (runs.length ? ` Green dots: ${DATA.runs.words}.` : "") + (own.length ? " Crosses: your runs." : "")
-    + (DATA.closed ? "" : " The published formulas are about another network, so none is drawn.");
+  return `Red-brown: smallest proved bound. Grey: proved floor under every bound of this kind.${step}` + (runs.length ? ` Green dots: ${DATA.runs.words}.` : "");
 }
 function names(svg, best, floors, lines, runs, band) {
   const taken = [band];
@@ -116,7 +111,7 @@ function pointerValue(event) {
 function readOut(x) {
   const at = {...state, [state.axis]: limits(state.axis).whole ? Math.round(x) : x}, b = bound(at).value, f = floorAt(at).value;
   $("read-out").textContent = `${state.axis} = ${words(at[state.axis])}: bound ${shownBound(b)}` + (f > 0 ? `, floor ${rounded(f, 3, false)}` : "")
-    + (DATA.closed ? state.shown.map(n => `, ${THEOREMS.get(n).source} ${shownBound(compute(n, at).value)}`).join("") : "");
+    + state.shown.map(n => `, ${THEOREMS.get(n).source} ${shownBound(compute(n, at))}`).join("");
 }
 function listen() {
   const svg = $("chart");

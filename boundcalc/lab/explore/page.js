@@ -1,4 +1,4 @@
-// Controls, the sentence, the formula, and what can be taken along.
+// Controls, the sentence and the formula.
 const STEP = {ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 3, PageDown: -3};
 function stopIndex(name) { return limits(name).stops.indexOf(nearestStop(name, state[name])); }
 function moveBy(name, count) { const f = limits(name), i = Math.min(f.stops.length - 1, Math.max(0, stopIndex(name) + count)); set({[name]: f.stops[i]}); }
@@ -25,7 +25,7 @@ function sentence() {
 // -- sliders
 function control(name, parent) {
   const f = limits(name), box = document.createElement("div"), text = document.createElement("label"), range = document.createElement("input"), exact = document.createElement("input"), wrong = document.createElement("p");
-  box.className = "field"; text.htmlFor = `n-${name}`; text.textContent = `${f.symbol || name}: ${f.words}`;
+  box.className = "field"; text.htmlFor = `n-${name}`; text.textContent = `${name === "gamma" ? "γ" : name}: ${f.words}`;
   range.type = "range"; range.id = `r-${name}`; range.min = 0; range.max = f.stops.length - 1; range.step = 1; range.setAttribute("aria-label", `${name}: ${f.words}`);
   exact.type = "text"; exact.inputMode = "decimal"; exact.id = `n-${name}`; exact.autocomplete = "off"; exact.setAttribute("aria-describedby", `w-${name}`);
   wrong.id = `w-${name}`; wrong.className = "wrong"; wrong.setAttribute("role", "alert");
@@ -42,7 +42,6 @@ function control(name, parent) {
 function option(parent, value, text) { const made = document.createElement("option"); made.value = value; made.textContent = text; parent.append(made); }
 function build() {
   LETTERS.forEach(n => { control(n, $("setting")); option($("axis"), n, `${n}: ${limits(n).words}`); });
-  EXTRAS.forEach(n => control(n, $("extras")));
   document.querySelectorAll("[data-knob]").forEach(knob);
   for (const preset of DATA.presets) {
     const button = document.createElement("button");
@@ -57,22 +56,17 @@ function build() {
     box.addEventListener("change", () => set({shown: [...THEOREMS.keys()].filter(n => $(`s-${n}`).checked)}));
     choice.append(box, " ", swatch, `${t.title} (${t.source})`); $("shown").append(choice);
   });
-  for (const e of document.querySelectorAll("[data-closed]")) e.hidden = !DATA.closed;
   $("axis").addEventListener("change", () => set({axis: $("axis").value}));
   $("about").addEventListener("change", () => set({about: $("about").value}));
   $("reset").addEventListener("click", () => { state = start(); show(); $("preset-text").textContent = ""; });
-  $("steps").addEventListener("toggle", formula);
-  $("copies").addEventListener("click", event => { if (event.target.dataset.copy) copy(event.target.dataset.copy); });
-  $("png").addEventListener("click", png);
   $("controls").addEventListener("submit", event => event.preventDefault());
-  addEventListener("hashchange", () => { if (address() !== location.hash.slice(1)) { state = fromAddress(); show(); } });
   addEventListener("resize", () => { draw(); reach(); });
   listen(); heat();
 }
 let pending = 0;
 function set(changes, typed) { state = {...state, ...changes}; show(typed); }
 function show(typed) {
-  for (const name of [...LETTERS, ...EXTRAS]) {
+  for (const name of LETTERS) {
     const range = $(`r-${name}`), exact = $(`n-${name}`);
     range.value = stopIndex(name); range.setAttribute("aria-valuetext", words(state[name]));
     if (exact !== typed) { exact.value = state[name]; $(`w-${name}`).textContent = ""; exact.removeAttribute("aria-invalid"); }
@@ -81,11 +75,7 @@ function show(typed) {
   for (const n of THEOREMS.keys()) $(`s-${n}`).checked = state.shown.includes(n);
   refresh(); formula();
   clearTimeout(pending);
-  pending = setTimeout(() => {
-    const view = address();
-    if (view !== location.hash.slice(1)) history.replaceState(null, "", view ? `#${view}` : location.pathname + location.search);
-    if (DATA.served) askAll();
-  }, 120);
+  if (DATA.served) pending = setTimeout(askAll, 120);
 }
 function refresh() { sentence(); draw(); table(); pays(); }
 // -- the values here, and the formula
@@ -101,56 +91,15 @@ function table() {
   const exact = by !== null && LETTERS.every(n => by.at[n] === state[n]);
   add("best", "best bound", value < Infinity ? value : null, shownBound(value), by === null ? (DATA.served ? "being checked" : "no checked point is worse than this setting") : exact ? "checked at this setting" : "follows from a proof at another setting");
   add("floor", "proved floor", floor || null, floor > 0 ? String(rounded(floor, 4, false)) : "none", floor > 0 ? "no bound of this kind is smaller" : "");
-  if (DATA.closed) for (const t of DATA.theorems) {
-    const y = compute(t.name, state).value, also = t.inputs.filter(n => EXTRAS.includes(n));
-    add(t.name, `${t.title} (${t.source})`, y, shownBound(y), `formula, floating point${also.length ? `, if also ${also.map(n => `${n} is at most ${words(state[n])}`).join(", ")}` : ""}`);
-  }
+  for (const t of DATA.theorems) { const y = compute(t.name, state); add(t.name, `${t.title} (${t.source})`, y, shownBound(y), `formula, floating point${t.inputs.includes("K") ? `, if also entrywise l1 norms are at most ${DATA.fixed.K}` : ""}`); }
 }
 function reach() {  // formulas wider than their place scroll by keys, too
   for (const e of document.querySelectorAll(".math")) e.scrollWidth > e.clientWidth ? e.tabIndex = 0 : e.removeAttribute("tabindex");
 }
 function formula() {
-  if (!DATA.closed) return;
-  const t = THEOREMS.get(state.about), list = $("parts");
-  if ($("formula").dataset.name !== t.name) { $("formula").innerHTML = t.claim + t.formula; $("formula").dataset.name = t.name; $("steps-text").innerHTML = ""; }
-  if ($("steps").open && !$("steps-text").innerHTML) $("steps-text").innerHTML = t.steps;
-  list.replaceChildren();
-  const found = compute(t.name, state);
-  for (const [name, value] of [...Object.entries(found.parts).filter(([n]) => n in t.parts), ["gap", found.value]]) {
-    const term = document.createElement("dt"), text = document.createElement("dd");
-    term.textContent = name === "gap" ? "gap ≤" : `${t.parts[name]} =`; text.textContent = name === "gap" ? rounded(value, 4, true) : Number(value.toPrecision(4)); text.dataset.part = name; text.dataset.value = value;
-    list.append(term, text);
-  }
-  reach();
-}
-// -- what can be taken along
-function command() { const s = state; return `boundcalc eval ${DATA.base}--depth ${s.depth} --T ${s.T} --m ${s.m} --C ${s.C} --d ${s.d} --heads ${s.heads} --gamma ${s.gamma}`; }
-function picture() {
-  const copy = $("chart").cloneNode(true), all = copy.querySelectorAll("*"), now = $("chart").querySelectorAll("*");
-  copy.setAttribute("xmlns", SVG); copy.setAttribute("font-family", "sans-serif");
-  all.forEach((e, i) => { const s = getComputedStyle(now[i]); for (const p of ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size"]) e.setAttribute(p, s.getPropertyValue(p)); });
-  return new XMLSerializer().serializeToString(copy);
-}
-function copies(kind) {
   const t = THEOREMS.get(state.about);
-  if (kind === "latex") return t.latex;
-  if (kind === "python") return `${t.python}\nprint(gap(${t.inputs.map(n => `${n}=${n === "delta" ? DATA.delta : state[n]}`).join(", ")}))`;
-  if (kind === "command") return command();
-  return kind === "link" ? location.href : picture();
-}
-async function copy(kind) {
-  const text = copies(kind);
-  $("copied").value = text; $("copied").select();
-  try { await navigator.clipboard.writeText(text); } catch { document.execCommand("copy"); }
-}
-function png() {
-  const image = new Image(), box = $("chart").viewBox.baseVal;
-  image.onload = () => {
-    const canvas = document.createElement("canvas"); canvas.width = 3 * box.width; canvas.height = 3 * box.height;
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(blob => { const a = document.createElement("a"); a.href = URL.createObjectURL(blob); a.download = "boundcalc.png"; a.click(); $("png").dataset.bytes = blob.size; });
-  };
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(picture().replace("<svg ", `<svg width="${box.width}" height="${box.height}" `));
+  if ($("formula").dataset.name !== t.name) { $("formula").innerHTML = t.claim + t.formula; $("formula").dataset.name = t.name; }
+  reach();
 }
 // -- the engine behind the page, where it is served: each answer is one more checked point
 const asked = new Set();
@@ -175,6 +124,5 @@ async function askAll() {
   finally { if (mine === ticket) delete document.body.dataset.busy; }
 }
 build();
-state = fromAddress();
 show();
 document.documentElement.dataset.ready = performance.now().toFixed(1);

@@ -5,68 +5,52 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import metadata, resources
-from typing import Any
 
 from boundcalc.base.rounding import confidence
 from boundcalc.lab.explore import _checked as checked
 from boundcalc.lab.explore import content
 from boundcalc.lab.figures.names import dark_theme, look
-from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES
 
 _SCRIPTS = ("state.js", "chart.js", "page.js")
 """One script, in this order: the numbers, the picture, the controls."""
 
 
-def build(
-    setting: Setting,
-    *,
-    own: Sequence[dict[str, Any]] = (),
-    served: bool = False,
-    base: str = "",
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> str:
+def build(*, served: bool = False, progress: Callable[[int, int], None] = lambda done, total: None) -> str:
     """The whole page.
 
     Args:
-        setting: where it starts; what the page has no slider for stays as it is there.
-        own: runs of your own, each {"axis": letter, "x": ..., "y": ..., "low": ..., "high": ...}.
         served: whether an engine answers behind it; else a grid of settings is checked now.
-        base: options of `boundcalc eval` for what the page has no slider for, with a space at the end.
         progress: called with the number of settings checked so far, and of all.
     """
-    theorems = content.theorems()
+    theorems, delta = content.theorems(), content.FIXED["delta"]
     formulas = ",\n".join(f"{json.dumps(t['name'])}: {t.pop('js')}" for t in theorems)
-    points = [checked.checked(setting)] if served else checked.grid(setting, progress)
+    points = [checked.checked(content.SETTING)] if served else checked.grid(progress)
     data = {
-        "start": content.letters(setting),
-        "delta": setting.sample.delta,
-        "fields": {name: _field(name, field) for name, field in content.FIELDS.items()},
-        "extras": {name: _field(name, field) | {"value": value} for name, (value, field) in content.EXTRAS.items()},
+        "start": content.letters(content.SETTING),
+        "fixed": content.FIXED,
+        "fields": {name: vars(field) for name, field in content.FIELDS.items()},
         "falling": content.FALLING,
         "presets": content.PRESETS,
         "strategies": {name: strategy.title for name, strategy in STRATEGIES.items()},
         "theorems": theorems,
         "points": checked.packed(points),
-        "closed": content.has_closed_forms(setting),
         "runs": content.measured_runs(),
-        "own": list(own),
         "served": served,
-        "base": base,
     }
     script = "\n".join(['"use strict";', f"const FORMULAS = {{{formulas}}};", *map(_read, _SCRIPTS)])
     style = _colours() + _read("page.css")
     about = (
-        f"boundcalc {metadata.version('boundcalc')} · {content.describe(setting)} · Bounds and floors were confirmed "
+        f"boundcalc {metadata.version('boundcalc')} · failure probability {delta:g} · Bounds and floors were confirmed "
         "by its interval checker; published formulas are computed by your browser. Nothing is sent anywhere."
     )
     page = _read("page.html")
     for name, value in {
         "POLICY": policy(script, style, served=served),
         "STYLE": style,
-        "CONFIDENCE": confidence(setting.sample.delta),
+        "CONFIDENCE": confidence(delta),
         "ABOUT": about,
         "DATA": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": script,
@@ -85,7 +69,7 @@ def policy(script: str, style: str, *, served: bool) -> str:
         "script-src": f"'sha256-{_hash(script)}'",
         "style-src": f"'sha256-{_hash(style)}'",
         "style-src-attr": "'none'",
-        "img-src": "data: blob:",
+        "img-src": "data:",
         "connect-src": "'self'" if served else "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -112,9 +96,3 @@ def _hash(text: str) -> str:
 
 def _read(name: str) -> str:
     return resources.files("boundcalc.lab.explore").joinpath(name).read_text(encoding="utf-8")
-
-
-def _field(name: str, field: content.Field) -> dict[str, Any]:
-    symbol = {"gamma": "γ"}.get(name, name)
-    limits = {"least": field.least, "most": field.most, "whole": field.whole, "stops": field.stops}
-    return {"words": field.words, "symbol": symbol} | limits

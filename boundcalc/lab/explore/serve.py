@@ -8,7 +8,6 @@ one setting at a time and remembers nothing.
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import threading
@@ -32,10 +31,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: str, setting: Setting) -> None:
+    def __init__(self, page: str) -> None:
         self.page = page.encode("utf-8")
         self.policy = page.partition('Content-Security-Policy" content="')[2].partition('"')[0]
-        self.setting = setting
         self.engine = threading.Lock()
         super().__init__((_HOST, 0), Handler)
 
@@ -80,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _value(self, query: str) -> None:
         try:
-            setting = asked(self.server.setting, query)
+            setting = asked(query)
         except BoundcalcError as error:
             self._answer(HTTPStatus.BAD_REQUEST, {"error": str(error)})
             return
@@ -117,17 +115,15 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing is written down."""
 
 
-def asked(start: Setting, query: str) -> Setting:
+def asked(query: str) -> Setting:
     """The setting of a question: exactly the page's letters, each within its limits."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=len(content.FIELDS))
     except ValueError:
         raise InvalidSetting("a question is letter=value joined by &") from None
-    by_name = dict(pairs)
-    if by_name.keys() != content.FIELDS.keys() or len(pairs) != len(content.FIELDS):
+    if sorted(name for name, _ in pairs) != sorted(content.FIELDS):
         raise InvalidSetting(f"a question has each of {', '.join(content.FIELDS)} once")
-    values = {name: float(text) if _NUMBER.fullmatch(text) else math.nan for name, text in by_name.items()}
-    for name, value in values.items():
-        if not math.isfinite(value):
+    for name, text in pairs:
+        if not _NUMBER.fullmatch(text):
             raise InvalidSetting(f"{name} must be a number")
-    return content.at(start, values)
+    return content.at({name: float(text) for name, text in pairs})

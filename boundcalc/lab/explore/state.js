@@ -1,15 +1,13 @@
 // FORMULAS (above) are the closed forms, exported from Python; DATA is everything else that was computed there.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const LETTERS = Object.keys(DATA.fields), EXTRAS = Object.keys(DATA.extras);
+const LETTERS = Object.keys(DATA.fields);
 const THEOREMS = new Map(DATA.theorems.map(t => [t.name, t]));
 const VACUOUS = Math.exp(-1e-3), FALLING = new Set(DATA.falling);
 const $ = id => document.getElementById(id);
 let state = start();
 
-function start() {
-  return {...DATA.start, ...Object.fromEntries(EXTRAS.map(n => [n, DATA.extras[n].value])), axis: "m", shown: DATA.closed ? ["edelman2022"] : [], about: "edelman2022"};
-}
-function limits(name) { return DATA.fields[name] || DATA.extras[name]; }
+function start() { return {...DATA.start, axis: "m", shown: ["edelman2022"], about: "edelman2022"}; }
+function limits(name) { return DATA.fields[name]; }
 function problem(name, value) {  // why a value cannot be shown, or ""
   const f = limits(name);
   if (!Number.isFinite(value)) return `${name} must be a number.`;
@@ -31,12 +29,11 @@ function addPoint(row, names) {
   BY_DEPTH.get(at.depth).push(point);
 }
 DATA.points.rows.forEach(row => addPoint(row, DATA.points.names));
-const fits = (small, large) => DATA.closed ? small <= large : small === large;  // narrower networks lie in wider ones where nothing is normalised by the width
 function worse(p, at) {  // whether the class and the margin of a point are at least as bad
   const q = p.at;
-  if (q.C < at.C || !fits(at.heads, q.heads)) return false;
+  if (q.C < at.C || at.heads > q.heads) return false;
   if (p.compared) return q.m <= at.m;  // whatever T, d and gamma
-  return q.T >= at.T && fits(at.d, q.d) && q.gamma <= at.gamma && (p.terms.length > 0 || q.m <= at.m);
+  return q.T >= at.T && at.d <= q.d && q.gamma <= at.gamma && (p.terms.length > 0 || q.m <= at.m);
 }
 function termsAt(p, at) {  // what a proof gives at another m and gamma: first link, other links, resolution, confidence
   const [first, links, last, deviation] = p.terms, r = Math.sqrt(p.at.m / at.m), k = p.at.gamma / at.gamma;
@@ -59,14 +56,14 @@ function meanDeviation(m, n) {  // E |Bin(m, 1/n)/m - 1/n| by De Moivre, factori
 function floorOf(p, m) {  // by F1 its members count for every m; by F2 it falls no faster than 1/sqrt(m)
   if (m === p.at.m) return p.floor;
   if (p.members.length < 2) return p.members.length ? p.floor * Math.min(1, Math.sqrt(p.at.m / m)) : 0;
-  const [drop, cells] = p.members, tail = Math.min(Math.sqrt(DATA.delta / (1 - DATA.delta)) / 2, Math.sqrt(-Math.log1p(-DATA.delta) / 2));
+  const [drop, cells] = p.members, tail = Math.min(Math.sqrt(DATA.fixed.delta / (1 - DATA.fixed.delta)) / 2, Math.sqrt(-Math.log1p(-DATA.fixed.delta) / 2));
   return drop * (cells * meanDeviation(m, cells) / 2 - tail / Math.sqrt(m));
 }
 function floorAt(at) {  // sequences of T rows are those of q T rows, each q times; outputs shrink with gamma
   let value = 0, by = null;
   for (const p of BY_DEPTH.get(at.depth) || []) {
     const q = p.at;
-    if (p.floor === null || at.C < q.C || (DATA.closed ? at.T % q.T : at.T !== q.T) || at.gamma > q.gamma || !fits(q.d, at.d) || !fits(q.heads, at.heads)) continue;
+    if (p.floor === null || at.C < q.C || at.T % q.T || at.gamma > q.gamma || q.d > at.d || q.heads > at.heads) continue;
     const v = floorOf(p, at.m);
     if (v > value) { value = v; by = p; }
   }
@@ -78,24 +75,7 @@ function enough(at, target) {  // the smallest m at which the best bound, which 
   while (high / low > 1.0005) { const m = Math.sqrt(low * high); if (bound({...at, m}).value <= target) high = m; else low = m; }
   return Math.ceil(high);
 }
-function compute(name, at) { return FORMULAS[name](...THEOREMS.get(name).inputs.map(n => n === "delta" ? DATA.delta : at[n])); }
-// -- the view in the address
-function fromAddress() {
-  const given = new URLSearchParams(location.hash.slice(1)), view = start();
-  for (const [name, text] of given) {
-    if ((LETTERS.includes(name) || EXTRAS.includes(name)) && text !== "" && !problem(name, Number(text))) view[name] = Number(text);
-    else if (name === "axis" && LETTERS.includes(text)) view.axis = text;
-    else if (name === "about" && THEOREMS.has(text)) view.about = text;
-    else if (name === "shown") view.shown = text.split(",").filter(n => THEOREMS.has(n));
-  }
-  return view;
-}
-function address() {
-  const usual = start(), parts = new URLSearchParams();
-  for (const n of [...LETTERS, ...EXTRAS, "axis", "about"]) if (state[n] !== usual[n]) parts.set(n, state[n]);
-  if (state.shown.join() !== usual.shown.join()) parts.set("shown", state.shown.join());
-  return parts.toString();
-}
+function compute(name, at) { return FORMULAS[name](...THEOREMS.get(name).inputs.map(n => at[n] ?? DATA.fixed[n])); }
 // -- numbers as people write them
 function words(x) {
   if (x >= 1e15) return x.toExponential(1).replace("e+", "e");

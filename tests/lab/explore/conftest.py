@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from boundcalc import Setting
 from boundcalc.lab.explore import _checked as checked
 from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
@@ -18,7 +17,6 @@ SMALL = {
     "FLOORED": {"depth": (1, 2, 4), "C": (0.5, 1), "gamma": (0.12, 0.5), "T": (16,)},
     "SEARCHED": ({"depth": (1,), "C": (0.5, 1), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)},),
 }
-OWN = [{"axis": "m", "x": 100.0, "y": 0.2, "low": 0.1, "high": 0.3}, {"axis": "m", "x": 1000.0, "y": 0.05}]
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +24,7 @@ def text() -> str:
     with pytest.MonkeyPatch.context() as patch:
         for name, axes in SMALL.items():
             patch.setattr(checked, name, axes)
-        return page.build(Setting.of("edelman"), own=OWN)
+        return page.build()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from boundcalc import Setting
 from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
 
@@ -63,7 +62,7 @@ WALKS = {
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "explore.html"
-        file.write_text(page.build(Setting.of("edelman")), encoding="utf-8")
+        file.write_text(page.build(), encoding="utf-8")
         browser = Browser(Path(folder) / "profile")
         try:
             for walk in WALKS.values():

@@ -46,10 +46,10 @@ def test_everything_is_reached_by_the_tab_key_in_reading_order(opened: Browser, 
     opened.resize(width, 900)
     wanted = every(
         opened,
-        "[data-knob], [data-preset], #axis, #setting input, #shown input, #reset, #about, summary, #copies button",
-        "e.id || e.dataset.knob || e.dataset.preset || e.dataset.copy || e.textContent",
+        "[data-knob], [data-preset], #axis, #setting input, #shown input, #reset, #about",
+        "e.id || e.dataset.knob || e.dataset.preset || e.textContent",
     )
-    where = "e => e.id || e.dataset.knob || e.dataset.preset || e.dataset.copy || e.textContent"
+    where = "e => e.id || e.dataset.knob || e.dataset.preset || e.textContent"
     reached: list[str] = []
     opened.run("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
     for _ in range(len(wanted) + 12):
@@ -72,8 +72,8 @@ def test_it_is_served_where_a_browser_can_be_opened(
     found: list[Any] = []
     seen = SimpleNamespace(open=found.append) if browser else None
     monkeypatch.setattr(explore, "_browser", lambda: seen)
-    monkeypatch.setattr(explore, "_serve", lambda setting, measured, base, opener: found.append(opener))
-    monkeypatch.setattr(page, "build", lambda *args, **options: "<p>page")
+    monkeypatch.setattr(explore, "_serve", found.append)
+    monkeypatch.setattr(page, "build", lambda **options: "<p>page")
     outcome = CliRunner().invoke(main, ["explore", *words])
     assert outcome.exit_code == 0, outcome.output
     assert [each.name for each in tmp_path.iterdir()] == ([] if served else [words[-1] if words else "explore.html"])

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from boundcalc import Setting, evaluate
+from boundcalc import evaluate
 from boundcalc.engine.solve import solve
 from boundcalc.lab.explore import _checked as checked
 from boundcalc.lab.explore import content, page
@@ -30,7 +30,7 @@ def text() -> str:
     with pytest.MonkeyPatch.context() as patch:
         for name, axes in GRID.items():
             patch.setattr(checked, name, axes)
-        return page.build(Setting.of("edelman"))
+        return page.build()
 
 
 def heights(browser: Browser, css: str) -> set[float]:
@@ -95,7 +95,7 @@ def test_a_deep_network_is_vacuous_until_its_norms_fall_and_the_bar_says_who_pay
 def test_shares_of_weight_matrices_are_those_of_the_whole_bound(opened: Browser) -> None:
     """More matrices than the page has room for: the rest has a cell of its own, and shares stay what they are."""
     opened.run("set({depth: 12, heads: 16, d: 1024, C: 1, gamma: 0.05, T: 65536, m: 1e11})")
-    start = content.at(Setting.of("edelman"), {name: state(opened)[name] for name in content.FIELDS})
+    start = content.at({name: state(opened)[name] for name in content.FIELDS})
     shares = evaluate(start, "T-free").of("gap").shares
     pieces = dict(every(opened, "#pays li", "[e.dataset.piece, Number(e.dataset.share)]"))
     named = {name: share for name, share in pieces.items() if name in shares}
