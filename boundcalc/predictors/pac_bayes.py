@@ -29,7 +29,6 @@ from boundcalc.predictors.certificate import (
     Certified,
     Method,
     PredictorCertificate,
-    equal_shares,
     issue,
     text_of,
 )
@@ -220,24 +219,14 @@ def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
-    share = equal_shares(delta, draws)
-    outcomes: list[tuple[float, int, int, dict[str, Array]]] = []
+    listed, issued = tuple(_Drawn(**vars(prior), draw=seed) for seed in range(draws)), list[Certified]()
     for seed in range(draws):
-        drawn = _draw_weights(posterior, seed)
-        weights = prior.weights(drawn, network.checkpoint)
+        weights = prior.weights(_draw_weights(posterior, seed), network.checkpoint)
         errors = count_wrong(network.scores(weights, data), len(data))
-        facts = {"errors": errors, "n": len(data), "nats": upper_float(log_ratio(posterior, prior.laws, drawn))}
-        outcomes.append((_G6_PRIME.risk(facts, share), seed, errors, weights))
-    _, chosen, errors, weights = min(outcomes, key=lambda outcome: outcome[:2])
-    certificate = issue(
-        "pac-bayes",
-        errors,
-        delta=delta,
-        alternatives=(_Drawn(**vars(prior), draw=seed) for seed in range(draws)),
-        chosen=chosen,
-        evidence=_Evidence.of(data, network, weights, tuple(posterior)),
-    )
-    return Certified(certificate, weights)
+        evidence = _Evidence.of(data, network, weights, tuple(posterior))
+        certificate = issue("pac-bayes", errors, delta=delta, alternatives=listed, chosen=seed, evidence=evidence)
+        issued.append(Certified(certificate, weights))
+    return min(issued, key=lambda certified: certified.certificate.risk)
 
 
 @dataclass(frozen=True)

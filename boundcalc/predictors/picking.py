@@ -36,6 +36,8 @@ from boundcalc.predictors.data import (
 )
 from boundcalc.predictors.plans import G10R, Member
 
+_Progress = Callable[[Mapping[str, Any]], None] | None
+"""Receives how far a run is, after every round."""
 _OTHERS = 64
 """Examples besides the picks that a replay meets."""
 
@@ -80,6 +82,7 @@ class Run:
     """One trajectory over candidates of a data set, from a prefix on.
 
     Attributes:
+        start: its prefix and its seed.
         left: candidates that are not picked: places in the data's order.
         keys: their scores; the worst are picked next.
         picks: places, in the order in which they were picked.
@@ -87,21 +90,27 @@ class Run:
         state: of the learner.
     """
 
-    def __init__(self, learner: Learner, data: Data, prefix: int, seed: int, candidates: Array) -> None:
-        self.learner, self.data, self.prefix, self.seed = learner, data, prefix, seed
+    def __init__(
+        self, learner: Learner, data: Data, member: Member, candidates: Array, progress: _Progress = None
+    ) -> None:
+        self.learner, self.data, self.start, self.progress = learner, data, (member.prefix, member.seed), progress
         self.left, self.picks, self.batches = np.sort(candidates), list[int](), tuple[int, ...]()
-        self.state = learner.start(seed)
+        self.state = learner.start(member.seed)
         self._learn()
 
     def _learn(self) -> None:
-        if places := [*range(self.prefix), *self.picks]:
-            self.state = self.learner.fit(self.state, self.data.take(places), self.prefix)
+        prefix, seed = self.start
+        if places := [*range(prefix), *self.picks]:
+            self.state = self.learner.fit(self.state, self.data.take(places), prefix)
         keys = np.zeros(0)
         if len(self.left):
             keys = np.asarray(self.learner.scores(self.state, self.data.take(self.left)), dtype=np.float64)
         if keys.shape != self.left.shape:
             raise InvalidSetting(f"scores must be one number per example: need {self.left.shape}, got {keys.shape}")
         self.keys = np.where(np.isnan(keys), -np.inf, keys)
+        if self.progress is not None:
+            sizes = {"picks": len(self.picks), "wrong": self.wrong, "others": len(self.left)}
+            self.progress({"prefix": prefix, "seed": seed, **sizes})
 
     @property
     def wrong(self) -> int:
@@ -118,29 +127,22 @@ class Run:
 
     def leads_to(self, member: Member) -> bool:
         """Whether the member is this stop of the run, or a later one."""
-        same = (self.prefix, self.seed) == (member.prefix, member.seed)
+        same = self.start == (member.prefix, member.seed)
         return same and member.batches[: len(self.batches)] == self.batches
+
+    def go_to(self, member: Member) -> Run:
+        """Pick up to a member's stop."""
+        for size in member.batches[len(self.batches) :]:
+            self.round(size)
+        return self
 
     def stop(self) -> _Stop:
         """Where it stands."""
         return _Stop(tuple(self.picks), self.wrong, digest_of_arrays(self.learner.weights(self.state)))
 
-    @classmethod
-    def to_stop(cls, learner: Learner, data: Data, member: Member, candidates: Array) -> Run:
-        """A run up to a member's stop."""
-        run = cls(learner, data, member.prefix, member.seed, candidates)
-        for size in member.batches:
-            run.round(size)
-        return run
-
 
 def pick_to_learn(
-    learner: Learner,
-    data: Data,
-    members: Sequence[Member],
-    delta: float,
-    *,
-    progress: Callable[[Mapping[str, Any]], None] | None = None,
+    learner: Learner, data: Data, members: Sequence[Member], delta: float, *, progress: _Progress = None
 ) -> Certified:
     """Run Pick-to-Learn: the best certificate of a list of members that share delta; holdout where none picks.
 
@@ -163,12 +165,6 @@ def pick_to_learn(
             raise InvalidSetting(
                 f"a prefix of {member.prefix} and {member.stop} picks leave none of {m} examples to test on"
             )
-
-    def report(run: Run) -> None:
-        if progress is not None:
-            sizes = {"picks": len(run.picks), "wrong": run.wrong, "others": len(run.left)}
-            progress({"prefix": run.prefix, "seed": run.seed, **sizes})
-
     run: Run | None = None
     least, best = 1.0, None
     for index in sorted(range(len(members)), key=lambda i: (members[i].prefix, members[i].seed, members[i].batches)):
@@ -176,12 +172,8 @@ def pick_to_learn(
         if member.risk(0, m, share) >= least:
             continue
         if run is None or not run.leads_to(member):
-            run = Run(learner, ordered, member.prefix, member.seed, np.arange(member.prefix, m))
-            report(run)
-        for size in member.batches[len(run.batches) :]:
-            run.round(size)
-            report(run)
-        if (risk := member.risk(run.wrong, m, share)) < least:
+            run = Run(learner, ordered, member, np.arange(member.prefix, m), progress)
+        if (risk := member.risk(run.go_to(member).wrong, m, share)) < least:
             least, best = risk, (index, run.stop())
     if best is None:
         raise InvalidSetting("no member of the plan can certify a risk below 1, even without errors: plan fewer picks")
@@ -204,8 +196,8 @@ def _replay(learner: Learner, data: Data, member: Member, stop: _Stop) -> Any:
     picks = np.asarray(stop.picks, dtype=np.int64)
     rest, shuffle = np.setdiff1d(np.arange(member.prefix, len(data)), picks), np.random.default_rng(len(data))
     others = shuffle.permutation(rest)[:_OTHERS]
-    again = Run.to_stop(learner, data, member, shuffle.permutation(np.concatenate([picks, others])))
-    stopped = again.stop()
+    again = Run(learner, data, member, shuffle.permutation(np.concatenate([picks, others])))
+    stopped = again.go_to(member).stop()
     if stopped.picks != stop.picks or stopped.weights != stop.weights:
         what = "picked other examples" if stopped.picks != stop.picks else "ended in other weights"
         raise NotReproduced(
@@ -237,7 +229,7 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Learner
     learner = learner_of(evidence.recipe)
     if write(learner.recipe) != evidence.recipe:
         raise NotReproduced("the learner's recipe is not that of the certificate")
-    stop = Run.to_stop(learner, data.take(places), member, np.arange(member.prefix, len(data))).stop()
+    stop = Run(learner, data.take(places), member, np.arange(member.prefix, len(data))).go_to(member).stop()
     differs: list[str] = []
     if tuple(places[list(stop.picks)].tolist()) != evidence.picks:
         differs.append("other examples are picked")

@@ -5,18 +5,14 @@ from __future__ import annotations
 import copy
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import Look, PredictorCertificate, equal_shares, issue, verify_predictor
-from boundcalc.predictors.data import Evidence, Named
+from boundcalc.predictors.certificate import PredictorCertificate, equal_shares, verify_predictor
 from tests.cases.predictors import cases
-from tests.cases.predictors import thresholds as draw
 from tests.laws.kinds.predictors import leaves, put
 
-DATA = draw(21, 120, 0.1)
 MADE = {str(case): case.certificate for case in cases("holdout").examples}
 
 
@@ -65,27 +61,3 @@ def test_the_reader_is_strict(tmp_path: Path) -> None:
     for data in (None, [], "x", {}, {"format": "boundcalc-predictor-certificate/3"}):
         with pytest.raises(CertificateError, match="need 'boundcalc-predictor-certificate/6'"):
             PredictorCertificate.from_json(data)
-
-
-class _Given:
-    """A predictor that is right wherever y is 1."""
-
-    weights = "0" * 64
-
-    def scores(self, data: Any) -> Any:
-        return data.y - 0.5
-
-
-def test_a_held_out_certificate_is_about_as_many_examples_as_there_are() -> None:
-    """More examples claimed than answered, beside the digest of those that were, make the number smaller."""
-
-    def issued(examples: int) -> PredictorCertificate:
-        evidence = Evidence(Named(DATA.sha256, examples), {"kind": "mine"}, _Given.weights, {})
-        errors = int((DATA.y < 0.5).sum())
-        return issue("held-out", errors, delta=0.05, alternatives=[Look()], evidence=evidence)
-
-    true, false = issued(len(DATA)), issued(10 * len(DATA))
-    assert verify_predictor(true, DATA, lambda _: _Given()).established is not None
-    assert false.risk < true.risk
-    with pytest.raises(CertificateError, match="not the examples"):
-        verify_predictor(false, DATA, lambda _: _Given())

@@ -49,9 +49,9 @@ def test_the_ratio_is_that_of_gaussians_on_a_fine_lattice() -> None:
 
 
 def test_no_draw_can_be_left_out() -> None:
-    """The best of 60 draws as the only alternative, or one of two, is a choice that delta does not cover."""
+    """The best of 20 draws as the only alternative, or one of two, is a choice that delta does not cover."""
     wide = [LatticeLaw(12.0 if place == 3 else 0.0, 6.0) for place in range(17)]
-    best = certify_draws(Linear(), PRIOR, wide, DATA, 0.05, 60).certificate
+    best = certify_draws(Linear(), PRIOR, wide, DATA, 0.05, 20).certificate
     assert best.chosen > 0
     entry = best.alternatives[best.chosen]
     for listed in ([entry], [entry, best.alternatives[0]]):

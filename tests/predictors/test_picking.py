@@ -69,7 +69,7 @@ def test_the_share_of_grabbed_examples_has_the_law_of_an_order_statistic(m: int,
     stats = pytest.importorskip("scipy.stats")
     shares: list[float] = []
     for seed in range(RUNS):
-        run = Run(Threshold(robust=True), draw(seed, m, 0.2), 0, 0, np.arange(m))
+        run = Run(Threshold(robust=True), draw(seed, m, 0.2), Member(), np.arange(m))
         # x is uniform and the label is flipped with probability 0.2: a grid of x by labels is the law
         x = (np.arange(500) + 0.5) / 500
         y = (x > 0.5).astype(np.int64)
@@ -131,7 +131,7 @@ def test_a_learner_that_is_no_function_of_its_picks_gets_no_certificate(learner:
 
 def test_equal_keys_are_told_apart_by_their_places() -> None:
     data = Data(np.full((20, 1), 0.3), np.ones(20, dtype=np.int64))
-    run = Run(Threshold(), data, 0, 0, np.random.default_rng(1).permutation(20))
+    run = Run(Threshold(), data, Member(), np.random.default_rng(1).permutation(20))
     run.round(5)
     assert run.picks == [0, 1, 2, 3, 4]
 

@@ -18,12 +18,11 @@ from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Data
 from boundcalc.predictors.picking import Learner, NotReproduced, Run, pick_to_learn
-from boundcalc.predictors.plans import default_picks, splits, stops
+from boundcalc.predictors.plans import Member, default_picks, splits, stops
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
 TASKS = (
     {"task": "conjunction", "T": 12},
-    {"task": "masked-token", "L": 4, "V": 4},
     {"task": "masked-token", "L": 6, "V": 5},
 )
 
@@ -71,20 +70,17 @@ LEARNERS: dict[str, Callable[[], tuple[Learner, Data]]] = {
 @pytest.mark.parametrize("name", LEARNERS)
 def test_the_same_picks_give_the_same_bits_among_any_others(name: str, prefix: int) -> None:
     learner, data = LEARNERS[name]()
-    run = Run(learner, data, prefix, 1, np.arange(prefix, 90))
-    for _ in range(3):
-        run.round(2)
+    member, candidates = Member(prefix, (2, 2, 2), 1, ((0, 1.0),)), np.arange(prefix, 90)
+    run = Run(learner, data, member, candidates).go_to(member)
     rng = np.random.default_rng(0)
     for size in (0, 7, 14):
         mixed = rng.permutation(np.concatenate([run.picks, rng.permutation(run.left)[:size]]).astype(np.int64))
         torch.rand(17)  # whatever the world did with torch's own generator meanwhile
-        again = Run(learner, data, prefix, 1, mixed)
-        for _ in range(3):
-            again.round(2)
+        again = Run(learner, data, member, mixed).go_to(member)
         assert again.stop().picks == run.stop().picks
         assert again.stop().weights == run.stop().weights
-    other = Run(learner, data, prefix, 2, np.arange(prefix, 90))
-    assert other.stop().weights != Run(learner, data, prefix, 1, np.arange(prefix, 90)).stop().weights
+    other = Run(learner, data, replace(member, seed=2), candidates)
+    assert other.stop().weights != Run(learner, data, member, candidates).stop().weights
 
 
 @pytest.mark.parametrize("name", LEARNERS)
