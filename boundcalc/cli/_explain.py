@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from boundcalc.base.theory import glossary
+from boundcalc.base.theory import glossary, page
 from boundcalc.cli._lazy import near
 from boundcalc.cli._options import command_with
 from boundcalc.cli._text import say, write_table
@@ -86,11 +86,9 @@ def entries(group: str) -> Iterator[tuple[str, str, str]]:
     elif group == "strategies":
         yield from ((s.name, f"{s.quantity}: {s.title}", " ".join(s.uses)) for s in STRATEGIES.values())
     elif group == "certificates":
-        from boundcalc.predictors.certificate import known_statements
-
-        for name, one in known_statements().items():
-            if name not in STATEMENTS:
-                yield name, one.entry.title, one.entry.source.short
+        for entry in page("certificates.md").values():
+            if entry.name not in STATEMENTS:
+                yield entry.name, entry.title, entry.source.short
     else:
         for entry in STATEMENTS.values():
             if (entry.name[0] in "TLS") == (group == "lemmas"):
@@ -101,17 +99,12 @@ def _statement(name: str) -> list[tuple[str, str]]:
     """A statement, as the page has it."""
     from boundcalc.statements.texts import STATEMENTS
 
-    entry, facts, page = STATEMENTS.get(name), {}, "theory.md"
-    if entry is None and name[0].isupper():
-        from boundcalc.predictors.certificate import known_statements
-
-        if (statement := known_statements().get(name)) is not None:
-            entry, facts, page = statement.entry, statement.meanings, "certificates.md"
+    where = "theory.md" if name in STATEMENTS else "certificates.md"
+    entry = STATEMENTS.get(name) or page(where).get(name)
     if entry is None:
         return []
-    meanings = "; ".join(f"{fact}: {words}" for fact, words in facts.items())
-    parts = [("Title", entry.title), ("Statement", entry.says), ("Proof", entry.proof), ("Facts", meanings)]
-    return [*parts, ("Source", entry.cited.replace("theory.md", page))]
+    parts = [("Title", entry.title), ("Statement", entry.says), ("Proof", entry.proof)]
+    return [*parts, ("Source", entry.cited.replace("theory.md", where))]
 
 
 def _theorem(name: str) -> list[tuple[str, str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from flint import arb, fmpz
 
-from boundcalc.base import theory
 from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.base.intervals import certainly_le, upper_float
 from boundcalc.base.schema import Count, Length, Size, read_complete
@@ -28,23 +27,13 @@ class PredictorStatement:
 
     Attributes:
         name: how certificates name it; docs/certificates.md says and proves it under this name.
-        facts: a dataclass of what it needs to know, each with its "words"; it refuses facts that no run can have.
+        facts: a dataclass of what it needs to know; it refuses facts that no run can have.
         value: an upper bound of the risk from the facts and delta, rounded up.
     """
 
     name: str
     facts: type
     value: Callable[[Any, float], float]
-
-    @property
-    def entry(self) -> theory.Entry:
-        """The statement and its proof, as the page has them."""
-        return theory.page("certificates.md")[self.name]
-
-    @property
-    def meanings(self) -> dict[str, str]:
-        """The meaning of each fact, in words."""
-        return {f.name: f.metadata["words"] for f in fields(self.facts)}
 
     def read(self, facts: object) -> Any:
         """The facts of a JSON object, complete and possible together."""
@@ -77,12 +66,15 @@ def bits_of(probability: Fraction) -> float:
 
 @dataclass(frozen=True)
 class ErrorCount:
-    """Errors of a predictor, or of a rule, among examples that test."""
+    """Errors of a predictor, or of a rule, among examples that test.
 
-    errors: Count = field(
-        metadata={"words": "wrong ones among the examples that test; of a rule also those without answer"}
-    )
-    n: Size = field(metadata={"words": "examples that may be picked or that test"})
+    Attributes:
+        errors: wrong ones among the examples that test; of a rule also those without answer.
+        n: examples that may be picked or that test.
+    """
+
+    errors: Count
+    n: Size
 
     def __post_init__(self) -> None:
         if self.errors > self.n:
@@ -91,7 +83,9 @@ class ErrorCount:
 
 @dataclass(frozen=True)
 class _Coded(ErrorCount):
-    bits: Length = field(metadata={"words": "length of the code word of the predictor or rule"})
+    """Also the length of the code word of the predictor or rule."""
+
+    bits: Length
 
 
 def _holdout(facts: ErrorCount, delta: float) -> float:

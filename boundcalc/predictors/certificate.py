@@ -83,11 +83,6 @@ def known_methods() -> Registry[Method]:
     return METHODS
 
 
-def known_statements() -> dict[str, PredictorStatement]:
-    """Every statement about one predictor by name."""
-    return {statement.name: statement for method in known_methods().values() for statement in method.statements}
-
-
 @dataclass(frozen=True)
 class PredictorCertificate:
     """With probability at least 1 - delta over the examples, the risk of one predictor is at most `risk`.

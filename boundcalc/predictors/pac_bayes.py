@@ -11,7 +11,7 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -41,7 +41,9 @@ from boundcalc.predictors.reference import Reference
 
 @dataclass(frozen=True)
 class _DrawnErrors(ErrorCount):
-    nats: float = field(metadata={"words": "log of dQ_S/dP at the weights drawn, and log of the draws made"})
+    """Also the log of dQ_S/dP at the weights drawn."""
+
+    nats: float
 
 
 def _log_weight(errors: int) -> arb:

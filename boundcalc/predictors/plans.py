@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -35,10 +35,10 @@ _GRID = 96
 
 @dataclass(frozen=True)
 class _Picked(ErrorCount):
-    picks: Count = field(metadata={"words": "examples that were picked and learned from"})
-    references: _References = field(
-        metadata={"words": "numbers of errors the bound was made for, with shares of delta, fixed beforehand"}
-    )
+    """Also how many examples were picked and learned from, and what the bound was made for, fixed beforehand."""
+
+    picks: Count
+    references: _References
 
     def __post_init__(self) -> None:
         _check_references(self.references)

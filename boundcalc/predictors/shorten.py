@@ -61,19 +61,18 @@ class _Search:
                 updates[name] = Update(exponent, dict(zip(places.tolist(), numbers.tolist(), strict=True)))
         return Message(0, updates)
 
-    def best_risk(self, bits: float) -> float:
-        """About the bound of so many bits without errors."""
-        return -math.expm1((math.log(self.share) - bits * math.log(2)) / len(self.data))
+    def bound(self, errors: int, bits: float) -> float:
+        """About the bound of so many errors and bits."""
+        return float_risk(errors, len(self.data), bits, self.share)
 
     def risk(self, rounding: _Rounding, least: float) -> float:
         """About the bound, its errors counted on some examples; `least` where even no errors would not lower it."""
         code, message = self.codes[rounding.code], self.message(rounding)
-        if message is None or self.best_risk(bits := code.bits(message)) >= least:
+        if message is None or self.bound(0, bits := code.bits(message)) >= least:
             return least
         self.counted += 1
         scores = self.network.scores(code.weights(message, self.network.checkpoint), self.some)
-        wrong = round(count_wrong(scores, len(self.some)) / len(self.some) * len(self.data))
-        return float_risk(wrong, len(self.data), bits, self.share)
+        return self.bound(round(count_wrong(scores, len(self.some)) / len(self.some) * len(self.data)), bits)
 
 
 def shorten(
@@ -108,7 +107,7 @@ def _coarse(run: _Search) -> tuple[float, _Rounding]:
             candidates.append((run.codes[rounding.code].bits(message), i, rounding))
     candidates.sort()
     # the longest that can still say something, and as many as are tried between it and the shortest
-    useful = max(1, sum(run.best_risk(bits) < _VACUOUS for bits, _, _ in candidates))
+    useful = max(1, sum(run.bound(0, bits) < _VACUOUS for bits, _, _ in candidates))
     best = (2.0, _Rounding(0, {}))
     for place in sorted({round(i) for i in np.linspace(0, useful - 1, _TRIES)}):
         rounding = candidates[place][2]

@@ -49,11 +49,10 @@ def test_the_ratio_is_that_of_gaussians_on_a_fine_lattice() -> None:
 
 
 def test_no_draw_can_be_left_out() -> None:
-    """The best of 20 draws as the only alternative, or one of two, is a choice that delta does not cover."""
+    """A draw chosen out of several, and listed without them, is a choice that delta does not cover."""
     wide = [LatticeLaw(12.0 if place == 3 else 0.0, 6.0) for place in range(17)]
-    best = certify_draws(Linear(), PRIOR, wide, DATA, 0.05, 20).certificate
-    assert best.chosen > 0
-    entry = best.alternatives[best.chosen]
-    for listed in ([entry], [entry, best.alternatives[0]]):
+    three = certify_draws(Linear(), PRIOR, wide, DATA, 0.05, 3).certificate
+    first, second, third = three.alternatives
+    for listed in ([second], [first, third], [second, first]):
         with pytest.raises(CertificateError, match=r"seeds 0, 1, 2, \.\.: none can be left out"):
-            issue("pac-bayes", best.errors, delta=0.05, alternatives=listed, evidence=best.evidence)
+            issue("pac-bayes", three.errors, delta=0.05, alternatives=listed, evidence=three.evidence)

@@ -10,12 +10,13 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.special import betaincc
 
+from boundcalc.base import theory
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors._statements import binomial_mass, binomial_tail, float_limit, limit
-from boundcalc.predictors.certificate import known_statements
+from boundcalc.predictors.certificate import known_methods
 
 Floats = NDArray[np.float64]
-STATEMENTS = known_statements()
+STATEMENTS = {statement.name: statement for method in known_methods().values() for statement in method.statements}
 
 
 def beta_grid(n: int, picks: int, cells: int = 4000) -> tuple[Floats, Floats]:
@@ -92,6 +93,7 @@ def test_every_statement_reads_its_facts_and_nothing_else(name: str) -> None:
     statement, facts = STATEMENTS[name], FACTS[name]
     value = statement.risk(facts, 0.05)
     assert 0 < value < 1
+    assert name in theory.page("certificates.md")
     assert statement.risk(facts, 0.01) > value
     for fact in {"errors", "picks", "bits", "nats"} & facts.keys():
         assert statement.risk({**facts, fact: facts[fact] + 1}, 0.05) > value  # type: ignore[operator]

@@ -214,29 +214,23 @@ class ModelLearner(ModuleLearner):
     """A model of this package, as `boundcalc train` makes it."""
 
     def __init__(
-        self,
-        architecture: Architecture,
-        shape: Shape,
-        init: Init | None = None,
-        optimisation: Optimisation | None = None,
-        rule: PickRule | None = None,
+        self, architecture: Architecture, shape: Shape, init: Init, optimisation: Optimisation, rule: PickRule
     ) -> None:
         refuse_real(shape)
-        start, how = init or Init(), optimisation or Optimisation()
-        if how.balls:
+        if optimisation.balls:
             raise InvalidSetting("a ModelLearner trains without norm balls: leave train.balls out")
         super().__init__(
-            make=lambda: _OneModel(architecture, shape, start),
-            optimiser=lambda weights: StackedOptimiser({str(i): w for i, w in enumerate(weights)}, how),
-            rule=rule or PickRule(),
+            make=lambda: _OneModel(architecture, shape, init),
+            optimiser=lambda weights: StackedOptimiser({str(i): w for i, w in enumerate(weights)}, optimisation),
+            rule=rule,
         )
         self._recipe = {
             "kind": "model",
             "architecture": architecture.to_json(),
             "shape": asdict(shape),
-            "init": asdict(start),
-            "optimisation": {name: getattr(how, name) for name in ("lr", "weight_decay", "warmup")},
-            "rule": asdict(self.rule),
+            "init": asdict(init),
+            "optimisation": {name: getattr(optimisation, name) for name in ("lr", "weight_decay", "warmup")},
+            "rule": asdict(rule),
         }
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ import torch
 from torch import nn
 
 from boundcalc.base.errors import CertificateError, InvalidSetting
-from boundcalc.lab.train._data import Examples
+from boundcalc.lab.train.certify import examples_of
 from boundcalc.lab.train.pickers import CHUNK, ModelLearner, ModuleLearner, PickRule
-from boundcalc.lab.train.tasks import Task, task_from_json
+from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Data
@@ -21,21 +22,13 @@ from boundcalc.predictors.picking import Learner, NotReproduced, Run, pick_to_le
 from boundcalc.predictors.plans import Member, default_picks, splits, stops
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
-TASKS = (
-    {"task": "conjunction", "T": 12},
-    {"task": "masked-token", "L": 6, "V": 5},
-)
 
 
-def examples(task: Task, m: int = 90) -> Data:
-    trial = Trial(task, model_for(task, d=8, heads=2, d_ff=8), m, seed=3, n_test=2)
-    found = Examples(trial).train
-    assert found is not None
-    return Data(found[0].numpy(), found[1].numpy())
-
-
-def model(task: Task) -> ModelLearner:
-    return ModelLearner(rule=QUICK, architecture=model_for(task, d=8, heads=2, d_ff=8), shape=task.shape)
+def of_task(**task: object) -> tuple[ModelLearner, Data]:
+    """The learner of a small model, and 90 examples."""
+    law = task_from_json(task)
+    trial = Trial(law, model_for(law, d=8, heads=2, d_ff=8), 90, seed=3, n_test=2)
+    return ModelLearner.of(trial, **asdict(QUICK)), examples_of(trial)[0]
 
 
 class Small(nn.Module):
@@ -56,13 +49,13 @@ def module(normalised: bool = False) -> ModuleLearner:
     return ModuleLearner(rule=QUICK, make=lambda: Small(12, normalised), name="small")
 
 
-LEARNERS: dict[str, Callable[[], tuple[Learner, Data]]] = {
-    **{
-        str(task["task"]): lambda task=task: (model(task_from_json(task)), examples(task_from_json(task)))
-        for task in TASKS
-    },
-    "module": lambda: (module(), examples(task_from_json(TASKS[0]))),
-    "module with batch norm": lambda: (module(True), examples(task_from_json(TASKS[0]))),
+MODELS: dict[str, Callable[[], tuple[Learner, Data]]] = {
+    "bits": partial(of_task, task="conjunction", T=12),
+    "classes": partial(of_task, task="masked-token", L=6, V=5),
+}
+LEARNERS = MODELS | {
+    "module": lambda: (module(), MODELS["bits"]()[1]),
+    "module with batch norm": lambda: (module(True), MODELS["bits"]()[1]),
 }
 
 
@@ -94,9 +87,9 @@ def test_a_score_does_not_depend_on_who_else_is_scored(name: str) -> None:
     assert np.unique(scores[:90]).size > 1
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task["task"])
-def test_a_certificate_is_made_again_from_its_recipe(task: dict[str, object]) -> None:
-    learner, data = model(task_from_json(task)), examples(task_from_json(task))
+@pytest.mark.parametrize("name", MODELS)
+def test_a_certificate_is_made_again_from_its_recipe(name: str) -> None:
+    learner, data = MODELS[name]()
     for members in (splits([30, 60]), stops(60, [4, 4], [0, 8], prefix=30)):
         made = pick_to_learn(learner, data, members, 0.05)
         again = verify_predictor(made.certificate, data, ModelLearner.from_recipe)
@@ -116,7 +109,7 @@ def test_a_module_that_forgets_its_seed_is_refused() -> None:
         return Small(width)
 
     learner = ModuleLearner(rule=QUICK, make=make, name="forgetful")
-    data = examples(task_from_json(TASKS[0]))
+    data = MODELS["bits"]()[1]
     with pytest.raises(NotReproduced, match="no certificate"):
         pick_to_learn(learner, data, stops(90, [4, 4], [8]), 0.05)
 
@@ -124,9 +117,7 @@ def test_a_module_that_forgets_its_seed_is_refused() -> None:
 def test_a_conjunction_is_certified_from_picks() -> None:
     task = task_from_json({"task": "conjunction", "T": 16})
     trial = Trial(task, model_for(task, d=16, heads=4, d_ff=16), 300, seed=1, n_test=4000)
-    found = Examples(trial)
-    assert found.train is not None
-    data, test = (Data(x.numpy(), y.numpy()) for x, y in (found.train, found.test))
+    data, test = examples_of(trial)
     learner = ModelLearner.of(trial, round_lr=3e-3)
     made = pick_to_learn(learner, data, default_picks(300), 0.05)
     assert made.certificate.risk < 0.3
@@ -134,8 +125,7 @@ def test_a_conjunction_is_certified_from_picks() -> None:
 
 
 def test_what_cannot_be_right_or_wrong_is_refused() -> None:
-    task = task_from_json({"task": "gaussian-linear", "L": 4})
     with pytest.raises(InvalidSetting, match="right or wrong"):
-        ModelLearner(architecture=model_for(task, d=8, heads=2), shape=task.shape)
+        of_task(task="gaussian-linear", L=4)
     with pytest.raises(InvalidSetting, match="round_steps"):
         replace(QUICK, round_steps=0)
