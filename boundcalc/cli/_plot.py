@@ -27,7 +27,7 @@ from boundcalc.cli._options import (
     whole,
 )
 from boundcalc.cli._setting import SAMPLE, picture_options, take_setting
-from boundcalc.lab.figures.gap import AXES, BOUNDS
+from boundcalc.lab.figures.gap import AXES
 
 if TYPE_CHECKING:
     from boundcalc.lab.figures.data import Figure
@@ -60,7 +60,6 @@ Figures:
 @option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
 @option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
 @bounds_option
-@several("--quantity quantities", "gap (default) or risk; repeated: a panel each.", kind=click.Choice(("gap", "risk")))
 @points_option
 @option("--store", FILE, "A store of trials.")
 @several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
@@ -90,7 +89,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         output.check(file)
     of_trials = what == "overlay" or options["norms_from"] == "runs"
     if what == "overlay":
-        refuse_given("on overlay, which is of the risk of trials", "points", "norms_from", "quantities")
+        refuse_given("on overlay, which is of the risk of trials", "points", "norms_from")
     if options["points"]:
         refuse_given("with --points: either your own measurements or trials of this library", "store")
     if options["store"] is None:
@@ -117,9 +116,9 @@ def _figure(what: str, letter: str, setting: Setting, values: Sequence[Any], opt
     from boundcalc.lab.figures import overlay as of_overlay
     from boundcalc.lab.figures.runs import read_csv
 
-    bounds, points, quantities = options["bounds"], options["points"], options["quantities"] or ("gap",)
+    bounds, points = options["bounds"], options["points"]
     if options["store"] is None:
-        return gap.collect(letter, setting, values, bounds or BOUNDS, quantities, read_csv(points) if points else [])
+        return gap.collect(letter, setting, values, bounds, read_csv(points) if points else [])
     store, chosen = Path(options["store"]), _trials_wanted(options["runs"])
     records = trials.select(store, chosen)
     trials.refuse_mixture(records, {letter})
@@ -133,7 +132,7 @@ def _figure(what: str, letter: str, setting: Setting, values: Sequence[Any], opt
         about += "; bounds of a class chosen after training"
     measured = trials.as_runs(records, setting.sample.margin)
     extra = int(letter == "T")  # next to the bits stands the row that is read out
-    figure = gap.collect(letter, setting, values, bounds, quantities, measured, extra=extra)
+    figure = gap.collect(letter, setting, values, bounds, measured, extra=extra)
     return figure.but(facts={**figure.facts, "note": about})
 
 

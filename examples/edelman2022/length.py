@@ -30,7 +30,7 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     """Four bounds and the floor along T."""
     del store
     values = LENGTHS[::6] if quick else LENGTHS
-    series = tuple(curves(SETTING, "seq_len", values, BOUNDS, ("gap",)))
+    series = tuple(curves(SETTING, "seq_len", values, BOUNDS))
     growth = {one.key: _growth(one.known()) for one in series}
     most = max(rows[-1][1] for rows in growth.values())
     title = f"{LENGTHS[-1] / LENGTHS[0]:,.0f} times longer sequences cost {_percent(most)} or nothing"

@@ -34,7 +34,7 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     series: list[Series] = []
     for letter, (field, _, values) in AXES.items():
         some = values[:: 4 if letter == "C" else 6] if quick else values
-        series += [replace(one, panel=letter) for one in curves(SETTING, field, some, BOUNDS, ("gap",))]
+        series += [replace(one, panel=letter) for one in curves(SETTING, field, some, BOUNDS)]
     best = {one.panel: one.known() for one in series if one.key == "best"}
     below, above = (best["C"][1.0] / best["C"][min(best["C"])], best["C"][max(best["C"])] / best["C"][1.0])
     first, last = min(best["depth"]), max(best["depth"])

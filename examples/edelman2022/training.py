@@ -58,8 +58,8 @@ def collect(quick: bool = False, store: Path | None = None) -> Figure:
     for name in STRIPS:
         runs = [(float(step), one[name]) for step, some in groups.items() for one in some]
         middles = [(float(step), *median([one[name] for one in some])) for step, some in groups.items()]
-        series.append(Series.of_rows("run", "measured", name, runs, name))
-        series.append(Series.of_rows("median", "measured", name, middles, name))
+        series.append(Series.of_rows("run", "measured", name, runs))
+        series.append(Series.of_rows("median", "measured", name, middles))
     task = trials[0].config["task"]
     facts = {"even": task["s"] / (task["T"] + 1)}
     title = "Attention finds the true bits when the error falls"
@@ -86,7 +86,7 @@ def draw(figure: Figure) -> Any:
     """Three panels over training steps."""
     drawn, panels = canvas.sheet(figure, 3, size=(6.8, 2.3))
     for axes, (name, words) in zip(panels, STRIPS.items(), strict=True):
-        (runs,), (middle,) = figure.of(key="run", panel=name), figure.of(key="median", panel=name)
+        (runs,), (middle,) = figure.of(key="run", quantity=name), figure.of(key="median", quantity=name)
         canvas.runs(axes, runs, middle)
         axes.plot(middle.x, middle.known().values(), color=GREEN, lw=1)
         axes.set(xlabel="training step", ylabel=words)

@@ -12,7 +12,7 @@ from typing import Any
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
-from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, Look, dark_theme, look
+from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, dark_theme, look
 
 FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
@@ -93,19 +93,14 @@ def lengths(axes: Any, values: Sequence[float], most: int = 7) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def curve(axes: Any, one: Series, seen: Look | None = None) -> tuple[float, float] | None:
+def curve(axes: Any, one: Series) -> tuple[float, float] | None:
     """A line through the informative values; its last point, or None where there is none."""
-    seen = seen or look(one.key)
-    points = one.informative
+    points, seen = one.informative, look(one.key)
     if not points:
         return None
-    every = max(1, len(points) // 6)
-    x, y = zip(*points, strict=True)
-    axes.plot(
-        *(x, y),
-        **{"color": seen.colour, "lw": seen.width, "ls": seen.dashes, "marker": seen.mark or None},
-        **{"markevery": every, "gid": gid(one), "zorder": 3 if seen.width > 2 else 2.5},
-    )
+    how = {"color": seen.colour, "lw": seen.width, "ls": seen.dashes, "marker": seen.mark or None}
+    how |= {"markevery": max(1, len(points) // 6), "zorder": 3 if seen.width > 2 else 2.5}
+    axes.plot(*zip(*points, strict=True), gid=gid(one), **how)
     return points[-1]
 
 
@@ -116,30 +111,23 @@ def gid(one: Series) -> str:
 
 def runs(axes: Any, every: Series, middle: Series) -> None:
     """A dot for each run, and the median with its interval; runs without an error are hollow, at their upper limit."""
-    for hollow in (False, True):
-        highs = every.high or every.y
-        rows = [
-            (x, high if hollow else y)
-            for x, y, high in zip(every.x, every.y, highs, strict=True)
-            if ((y or 0) > 0) != hollow
-        ]
+    points = list(zip(every.x, every.y, every.high or every.y, strict=True))
+    seen = [(x, y) for x, y, _ in points if (y or 0) > 0]
+    hollow = [(x, high) for x, y, high in points if not (y or 0) > 0]
+    for rows, name, how in (
+        (seen, "seen", {"marker": ".", "ms": 3, "alpha": 0.5}),
+        (hollow, "none", {"marker": "v", "mfc": "white", "ms": 3.2, "mew": 0.6}),
+    ):
         if rows:
-            x, y = zip(*rows, strict=True)
-            mark = (
-                {"marker": "v", "mfc": "white", "ms": 3.2, "mew": 0.6}
-                if hollow
-                else {"marker": ".", "ms": 3, "alpha": 0.5}
-            )
-            axes.plot(x, y, ls="none", color=GREEN, gid=f"{gid(every)}:{'none' if hollow else 'seen'}", **mark)
-    rows = [i for i, y in enumerate(middle.y) if (y or 0) > 0]
-    if not rows:
-        return
-    y = [float(middle.y[i] or 0) for i in rows]
-    low = [min(a, max(float(middle.low[i] or a), a / 30)) if middle.low else a for a, i in zip(y, rows, strict=True)]
-    high = [float(middle.high[i] or a) if middle.high else a for a, i in zip(y, rows, strict=True)]
-    spans = [[a - b for a, b in zip(y, low, strict=True)], [b - a for a, b in zip(y, high, strict=True)]]
-    bars = axes.errorbar([middle.x[i] for i in rows], y, yerr=spans, fmt="o", ms=4, color=GREEN, elinewidth=1, zorder=4)
-    bars.lines[0].set_gid(gid(middle))
+            axes.plot(*zip(*rows, strict=True), ls="none", color=GREEN, gid=f"{gid(every)}:{name}", **how)
+    lows, highs = middle.known("low"), middle.known("high")
+    middles = {x: y for x, y in middle.known().items() if y > 0}
+    if middles:
+        below = [y - min(y, max(lows.get(x, y), y / 30)) for x, y in middles.items()]
+        above = [highs.get(x, y) - y for x, y in middles.items()]
+        how = {"fmt": "o", "ms": 4, "color": GREEN, "elinewidth": 1, "zorder": 4}
+        bars = axes.errorbar(list(middles), list(middles.values()), yerr=[below, above], **how)
+        bars.lines[0].set_gid(gid(middle))
 
 
 def vacuous(axes: Any, silent: Sequence[str], top: float = 3.0) -> None:
@@ -170,21 +158,14 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
     for at, text, colour in sorted(present, key=lambda label: label[0][1]):
         left, y = (float(value) * per_inch for value in axes.transData.transform(at))
         right, place = left + 10 + 0.62 * axes.xaxis.label.get_size() * len(text), y
-        for start, end, taken in placed:
+        for taken, start, end in sorted(placed):
             if start < right and left < end and place < taken + _LINE:
                 place = taken + _LINE
-        placed = sorted([*placed, (left, right, place)], key=lambda one: one[2])
-        arrow = (
-            {"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
-            if place - y > 2
-            else None
-        )
-        axes.annotate(
-            *(text, at),
-            **{"xytext": (7 if arrow is None else 11, place - y), "textcoords": "offset points", "va": "center"},
-            **{"color": colour, "arrowprops": arrow, "annotation_clip": False},
-            zorder=5,
-        )
+        placed.append((place, left, right))
+        arrow = {"arrowstyle": "-", "color": colour, "lw": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
+        moved = place - y > 2
+        how = {"textcoords": "offset points", "va": "center", "annotation_clip": False, "color": colour, "zorder": 5}
+        axes.annotate(text, at, xytext=(11 if moved else 7, place - y), arrowprops=arrow if moved else None, **how)
 
 
 def save(
@@ -193,14 +174,13 @@ def save(
     """Write the image, and (unless `numbers` is False) the JSON next to it; both or neither."""
     if path.suffix.lower() not in FORMATS:
         raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
-    about = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix.lower(), {})
-    creator = {".png": "Software"}.get(path.suffix.lower(), "Creator")
+    kind = path.suffix.lower()
+    about = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind, {})
+    about |= {"Title": figure.name, "Software" if kind == ".png" else "Creator": "boundcalc"}
     with house_style(), output.writing(path, force=force) as image, warnings.catch_warnings():
         warnings.simplefilter("error")  # a layout that does not fit is no figure
-        draw(figure).savefig(
-            image, bbox_inches="tight", pad_inches=0.06, metadata={"Title": figure.name, creator: "boundcalc", **about}
-        )
-        if path.suffix.lower() == ".svg":
+        draw(figure).savefig(image, bbox_inches="tight", pad_inches=0.06, metadata=about)
+        if kind == ".svg":
             _add_dark_theme(image)
         if numbers:
             write(figure, path.with_suffix(".json"), force=force)

@@ -33,8 +33,7 @@ class Series:
         low: lower ends of intervals.
         high: upper ends.
         label: a name other than the look's.
-        panel: the axes it belongs to.
-        refusal: why values are missing.
+        panel: the axes it belongs to, where quantities do not tell them apart.
     """
 
     key: str
@@ -46,7 +45,6 @@ class Series:
     high: tuple[float | None, ...] = ()
     label: str = ""
     panel: str = ""
-    refusal: str = ""
 
     def __post_init__(self) -> None:
         validate.choice("kind of a series", self.kind, KINDS)
@@ -127,24 +125,19 @@ def read(path: Path) -> Figure:
     raw = read_json(path, "the figure's JSON")
     if not isinstance(raw, dict) or raw.pop("format", None) != FORMAT:
         raise InvalidSetting(f"{path} is not the JSON of a figure (format {FORMAT}): boundcalc plot FIGURE makes one")
-    raw.pop("versions", None)  # of files written before
     return schema.read(Figure, raw, str(path))
 
 
 def contradictions(series: Iterable[Series]) -> list[str]:
     """Where the lower end of a measured interval lies above a bound: then bound, setting or measurement is wrong."""
     every = list(series)
-    messages: list[str] = []
-    for seen in (one for one in every if one.kind == "measured" and one.low):
-        for bound in every:
-            if not bound.promises or bound.quantity != seen.quantity:
-                continue
-            promised = dict(zip(bound.x, bound.y, strict=True))
-            for x, low in zip(seen.x, seen.low, strict=True):
-                value = promised.get(x)
-                if value is not None and low is not None and low > value:
-                    messages.append(
-                        f"{bound.label or bound.key} at {x:g}: the {seen.quantity} of a run is at least {down(low)}, "
-                        f"above the bound {up(value)}"
-                    )
-    return messages
+    bounds = [one for one in every if one.promises]
+    return [
+        f"{bound.label or bound.key} at {x:g}: the {seen.quantity} of a run is at least {down(low)}, above the bound "
+        f"{up(value)}"
+        for seen in every
+        if seen.kind == "measured"
+        for x, low in zip(seen.x, seen.low, strict=False)
+        for bound in bounds
+        if bound.quantity == seen.quantity and low is not None and low > (value := bound.known().get(x, math.inf))
+    ]

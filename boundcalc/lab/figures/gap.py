@@ -1,4 +1,4 @@
-"""`gap-vs-AXIS`: bounds of the gap or the risk along any one axis, and measured runs next to them."""
+"""`gap-vs-AXIS`: bounds of the gap along any one axis, and measured runs next to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ AXES: Mapping[str, Axis] = {
     "delta": Axis("delta", "probability of failure delta", tuple(10.0**-k for k in range(1, 13))),
 }
 _BINARY = ("T", "C", "d", "heads")
-_YLABELS = {"gap": "generalization gap", "risk": "risk at training error 0"}
 
 
 def collect(
@@ -51,25 +50,22 @@ def collect(
     setting: Setting,
     values: Sequence[float] = (),
     bounds: Sequence[str] = (),
-    quantities: Sequence[str] = ("gap",),
     runs: Sequence[Run] = (),
     *,
     extra: int = 0,
 ) -> Figure:
     """Bounds along an axis, and runs; `extra` rows are read besides the T of the axis."""
     axis = AXES[letter]
-    series: list[Series] = [one for q in quantities for one in (measured(runs, letter, q) if runs else ())]
-    series += curves(setting, axis.field, values or axis.values, bounds or BOUNDS, quantities, extra=extra)
-    if all(not one.known() for one in series):
-        raise NoSolution(f"there is nothing to draw: {series[0].refusal}")
-    first: Any = quantities[0]
+    bounded = curves(setting, axis.field, values or axis.values, bounds or BOUNDS, extra=extra)
+    series = (*(measured(runs, letter, "gap") if runs else ()), *bounded)
+    if not any(one.known() for one in series):
+        raise NoSolution("there is nothing to draw: no bound has a value here, and `boundcalc eval` says why")
     has_best = any(one.key == "best" for one in series)
-    needs = least_m(setting, "best", SMALL, first) if letter == "m" and has_best else None
-    title = _title(letter, [one for one in series if one.quantity == first], needs)
-    facts: dict[str, Any] = {"setting": setting.complete_json(), "letter": letter}
-    about = describe(setting, but=letter)
-    caption = f"Bounds of the {first} along {axis.words} ({about}), and the proved floor where it is known."
-    return Figure(f"gap-vs-{letter}", title, about, caption, f"{title}. {caption}", tuple(series), facts)
+    needs = least_m(setting, "best", SMALL, "gap") if letter == "m" and has_best else None
+    title, about = _title(letter, bounded, needs), describe(setting, but=letter)
+    caption = f"Bounds of the gap along {axis.words} ({about}), and the proved floor where it is known."
+    facts = {"setting": setting.complete_json(), "letter": letter}
+    return Figure(f"gap-vs-{letter}", title, about, caption, f"{title}. {caption}", series, facts)
 
 
 def curves(
@@ -77,63 +73,49 @@ def curves(
     field: str,
     values: Sequence[float],
     bounds: Sequence[str],
-    quantities: Sequence[str],
+    quantity: Quantity = "gap",
     *,
     extra: int = 0,
 ) -> list[Series]:
-    """One series per bound and quantity over the values of a field of the setting; trivial values are left out."""
-    places: list[tuple[float, Setting]] = []
-    refused = ""
+    """One series per bound over the values of a field of the setting, and the floor under `best`."""
+    places: dict[float, Setting] = {}
+    refused = f"no values of {field} to draw"
     for value in values:
-        change: Any = (
-            value if field in ("C", "margin", "delta") else round(value) + (extra if field == "seq_len" else 0)
-        )
+        change: Any = value if field in ("C", "margin", "delta") else round(value) + extra * (field == "seq_len")
         try:
-            places.append((float(value), setting.but(**{field: change})))
+            places[float(value)] = setting.but(**{field: change})
         except InvalidSetting as error:  # such as d not divisible by heads
-            refused = refused or str(error)
+            refused = str(error)
     if not places:
-        raise InvalidSetting(refused or f"no values of {field} to draw")
+        raise InvalidSetting(refused)
+    x = tuple(places)
     library = [name for name in bounds if not is_name(name)]
-    grid = [compare(at, library) if library else [] for _, at in places]
+    grid = [compare(at, library) if library else [] for at in places.values()]
     series: list[Series] = []
-    for i, name in enumerate(library):
-        for quantity in quantities:
-            pairs = [_height(row[i], quantity) for row in grid]
-            kind = next((row[i].kind for row, pair in zip(grid, pairs, strict=True) if pair[0] is not None), "bound")
-            refusal = next((why for _, why in pairs if why), "")
-            y = tuple(value for value, _ in pairs)
-            series.append(Series(name, kind, quantity, tuple(x for x, _ in places), y, panel=quantity, refusal=refusal))
-    if "best" in library and "gap" in quantities:
-        floors = [None if (floor := floor_of(at)) is None else floor.value for _, at in places]
-        if any(floors):
-            series.append(
-                Series("gap-floor", "reference", "gap", tuple(x for x, _ in places), tuple(floors), panel="gap")
-            )
-    return series + [_stated(own(name), places, quantities) for name in bounds if is_name(name)]
+    for name, row in zip(library, zip(*grid, strict=True), strict=True):
+        y = tuple(_height(value, quantity) for value in row)
+        kind = next((value.kind for value, known in zip(row, y, strict=True) if known is not None), "bound")
+        series.append(Series(name, kind, quantity, x, y))
+    if "best" in library and quantity == "gap":
+        floors = tuple(None if (floor := floor_of(at)) is None else floor.value for at in places.values())
+        series += [Series("gap-floor", "reference", "gap", x, floors)] if any(floors) else []
+    return series + [_stated(own(name), places, quantity) for name in bounds if is_name(name)]
 
 
-def _height(value: Any, quantity: str) -> tuple[float | None, str]:
-    """The uncapped bound, or why there is none."""
-    refusal = value.refusal or (value.risk_refusal if quantity == "risk" else None)
-    if refusal is not None:
-        return None, str(refusal)
-    if value.of(quantity).trivial:
-        return None, f"the {quantity} bound of {value.name!r} is vacuous at every covering radius"
+def _height(value: Any, quantity: str) -> float | None:
+    """The uncapped bound, unless it is refused, trivial or beyond all floats."""
+    if value.refusal or (quantity == "risk" and value.risk_refusal) or value.of(quantity).trivial:
+        return None
     log10 = value.log10 if quantity == "gap" else value.log10_risk
-    return (10.0**log10, "") if log10 < math.log10(_LARGEST) else (None, "beyond 10^300")
+    return 10.0**log10 if log10 < math.log10(_LARGEST) else None
 
 
-def _stated(bound: Bound, places: Sequence[tuple[float, Setting]], quantities: Sequence[str]) -> Series:
+def _stated(bound: Bound, places: Mapping[float, Setting], quantity: str) -> Series:
     """Your own theorem: its formula at every place, of the kind its author states."""
-    if bound.kind == "proxy":
-        raise InvalidSetting(f"{bound.name!r} is a proxy, which misses constants: a figure shows bounds")
-    if bound.quantity not in quantities:
-        raise InvalidSetting(f"{bound.name!r} is of the {bound.quantity}: add --quantity {bound.quantity}")
-    y = tuple(min(_LARGEST, 10.0 ** bound.log10(setting)) for _, setting in places)
-    label = f"{bound.name}, as its author states"
-    x = tuple(at for at, _ in places)
-    return Series(bound.name, bound.kind, bound.quantity, x, y, label=label, panel=bound.quantity)
+    if bound.kind == "proxy" or bound.quantity != quantity:
+        raise InvalidSetting(f"{bound.name!r} is a {bound.kind} of the {bound.quantity}: this figure has {quantity}s")
+    y = tuple(min(_LARGEST, 10.0 ** bound.log10(setting)) for setting in places.values())
+    return Series(bound.name, bound.kind, quantity, tuple(places), y, label=f"{bound.name}, as its author states")
 
 
 def least_m(setting: Setting, bound: str, target: float, quantity: Quantity = "risk") -> float | None:
@@ -187,35 +169,21 @@ def describe(setting: Setting, *, but: str = "") -> str:
 
 
 def draw(figure: Figure) -> Any:
-    """One panel per quantity."""
-    letter = figure.facts["letter"]
-    quantities = [q for q in _YLABELS if figure.of(quantity=q)]
-    drawn, panels = canvas.sheet(figure, len(quantities), size=(5.0 + 2.2 * (len(quantities) - 1), 3.0))
-    for axes, quantity in zip(panels, quantities, strict=True):
-        _panel(axes, letter, quantity, figure.of(quantity=quantity))
-    if figure.of(key="run"):
-        canvas.note(drawn, canvas.RUNS + f" {figure.facts.get('note', '')}")
-    return drawn
-
-
-def _panel(axes: Any, letter: str, quantity: str, shown: Sequence[Series]) -> None:
-    axes.set(yscale="log", xlabel=AXES[letter].words, ylabel=_YLABELS[quantity])
-    _along(axes, letter, shown)
-    by_key = {one.key: one for one in shown}
+    """Bounds with their names at the right, the band down to the floor, and runs."""
+    letter, by_key = figure.facts["letter"], {one.key: one for one in figure.series}
+    drawn, (axes,) = canvas.sheet(figure, size=(5.0, 3.0))
+    axes.set(yscale="log", xlabel=AXES[letter].words, ylabel="generalization gap")
+    _along(axes, letter, figure.series)
     if "run" in by_key:
         canvas.runs(axes, by_key["run"], by_key["median"])
-    labels: list[tuple[tuple[float, float] | None, str, str]] = []
-    silent: list[str] = []
-    for key in in_order([one.key for one in shown if one.kind != "measured"]):
-        end = canvas.curve(axes, by_key[key])
-        name = by_key[key].label or look(key).name
-        labels.append((end, name, look(key).colour))
-        if end is None:
-            silent.append(name)
-    canvas.vacuous(axes, silent)
+        canvas.note(drawn, canvas.RUNS + f" {figure.facts.get('note', '')}")
+    bounds = [by_key[key] for key in in_order([one.key for one in figure.series if one.kind != "measured"])]
+    ends = [(canvas.curve(axes, one), one.label or look(one.key).name, look(one.key).colour) for one in bounds]
+    canvas.vacuous(axes, [name for end, name, _ in ends if end is None])
     if "best" in by_key and "gap-floor" in by_key:
         canvas.between(axes, by_key["best"], by_key["gap-floor"])
-    canvas.end_labels(axes, labels)
+    canvas.end_labels(axes, ends)
+    return drawn
 
 
 def _along(axes: Any, letter: str, shown: Sequence[Series]) -> None:

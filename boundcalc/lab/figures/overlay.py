@@ -35,7 +35,7 @@ def collect(
     setting = class_of(trials, wanted)
     seen = measured(runs, "m", "risk")
     names = bounds or BOUNDS
-    proved = curves(setting, "n_train", values or _VALUES, names, ("risk",))
+    proved = curves(setting, "n_train", values or _VALUES, names, "risk")
     task = trials[0].config["task"]
     promised = certificates([r for r in certified if r.config["task"] == task], wanted.sample.delta)
     if not promised:
@@ -68,7 +68,7 @@ def certificates(records: Iterable[Record], delta: float) -> list[Series]:
     for method in in_order(list(risks_of)):
         risks: Mapping[int, list[float]] = dict(sorted(risks_of[method].items()))
         rows = [(float(m), median(values), min(values), max(values)) for m, values in risks.items()]
-        series.append(Series.of_rows(method, "certificate", "risk", rows, "risk"))
+        series.append(Series.of_rows(method, "certificate", "risk", rows))
     return series
 
 

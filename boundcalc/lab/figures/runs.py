@@ -67,14 +67,13 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _run(where: str, row: Mapping[str, str]) -> Run:
-    texts = {spelling(name, _COLUMNS): text for name, text in row.items() if text}
     values: dict[str, float] = {}
-    for name in _COLUMNS:
-        if name in texts:
+    for name, text in ((spelling(name, _COLUMNS), text) for name, text in row.items() if text):
+        if name in _COLUMNS:
             try:
-                values[name] = number(f"{where}: {name}", float(plain_digits(texts[name])))
+                values[name] = number(f"{where}: {name}", float(plain_digits(text)))
             except ValueError:
-                raise InvalidSetting(f"{where}: {name} is no number: {texts[name]!r}") from None
+                raise InvalidSetting(f"{where}: {name} is no number: {text!r}") from None
     for name in ("train", "test"):
         if name not in values:
             raise InvalidSetting(f"{where}: no column {name!r} holds the {name} error; there are {', '.join(row)}")
@@ -106,8 +105,8 @@ def measured(runs: Sequence[Run], letter: str, quantity: str) -> list[Series]:
         groups.setdefault(run.places[letter], []).append(run.test - off)
     medians = [(at, *median(values)) for at, values in groups.items()]
     return [
-        Series.of_rows("run", "measured", quantity, rows, quantity),
-        Series.of_rows("median", "measured", quantity, medians, quantity),
+        Series.of_rows("run", "measured", quantity, rows),
+        Series.of_rows("median", "measured", quantity, medians),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -114,8 +115,5 @@ def _has(setting: Setting, kind: str) -> bool:
 
 def _two_digits(value: float) -> float:
     """Two digits, upwards."""
-    if value <= 0:
-        return value
-    text = float(f"{value:.1e}")
-    step = 10.0 ** (int(f"{value:e}".split("e")[1]) - 1)
-    return text if text >= value else float(f"{text + step:.1e}")
+    near = float(f"{value:.1e}")
+    return near if near >= value else float(f"{near + 10.0 ** (math.floor(math.log10(value)) - 1):.1e}")

@@ -69,14 +69,6 @@ def stack_key(trial: Trial) -> str:
     return canonical(content | {"optimisation": {**content["optimisation"], "batch": 0}})
 
 
-def stack_of(trial: Trial, result: Mapping[str, Any]) -> list[Trial]:
-    """The trials that a stored result was computed with: trained together again they give it again, to the bit.
-
-    Alone, or in another stack, a trial's sums round differently (by about 1e-6 in the weights of a CPU).
-    """
-    return [trial.but(m=mate["m"], seed=mate["seed"]) for mate in result["stack"]]
-
-
 def train(trials: Sequence[Trial], *, live: _Live | None = None) -> list[Outcome]:
     """Train trials of one `stack_key` together; the outcomes are in the order of the trials."""
     if len({stack_key(trial) for trial in trials}) != 1:

@@ -65,7 +65,7 @@ def store(tmp_path: Path) -> Path:
 )
 def test_bounds_are_those_of_evaluate_on_every_axis(letter: str, values: tuple[float, ...], options: list[str]) -> None:
     setting = Setting.of("edelman", depth=1, seq_len=64, n_train=10**8)
-    found = gap.collect(letter, setting, values, ("best", "closed"), ("gap", "risk"))
+    found = gap.collect(letter, setting, values, ("best", "closed"))
     for one in found.series:
         for x, y in one.known().items():
             (field,) = options
@@ -76,7 +76,7 @@ def test_bounds_are_those_of_evaluate_on_every_axis(letter: str, values: tuple[f
                 assert y == floor.value
                 continue
             value = evaluate(setting.but(**{field: change}), one.key)
-            assert y == pytest.approx(10 ** (value.log10 if one.quantity == "gap" else value.log10_risk))
+            assert y == pytest.approx(10**value.log10)
     assert {one.key for one in found.series if one.known()} == {"best", "closed", "gap-floor"}
 
 
@@ -105,13 +105,13 @@ def test_a_title_claims_what_the_numbers_say() -> None:
 
 def test_every_run_is_a_dot_and_runs_without_error_are_hollow_at_their_upper_limit() -> None:
     some = [runs.Run({"m": 10.0}, 0.0, test, 100, True, "") for test in (0.0, 0.1, 0.2)]
-    (axes,) = draw(gap.collect("m", ONE, (1e8,), ("best",), ("risk",), some)).axes
+    (axes,) = draw(gap.collect("m", ONE, (1e8,), ("best",), some)).axes
     drawn = lines(axes)
-    assert sorted(drawn["risk:run:measured:seen"].get_ydata()) == [0.1, 0.2]
-    hollow = drawn["risk:run:measured:none"]
+    assert sorted(drawn["gap:run:measured:seen"].get_ydata()) == [0.1, 0.2]
+    hollow = drawn["gap:run:measured:none"]
     assert hollow.get_ydata()[0] == pytest.approx(some[0].interval(0.05 / 3)[1])
     assert hollow.get_markerfacecolor() == "white"
-    assert drawn["risk:median:measured"].get_ydata()[0] == 0.1
+    assert drawn["gap:median:measured"].get_ydata()[0] == 0.1
 
 
 def test_a_bound_below_a_run_is_a_contradiction_and_a_proxy_is_not() -> None:
@@ -181,7 +181,7 @@ def test_a_risk_is_bounded_where_a_trained_network_meets_its_premise(store: Path
     for gamma, met in ((1.0, True), (2.0, False)):
         setting = trials.class_of(records, ONE.but(margin=gamma))
         assert (setting.sample.measured == ("train_error",)) == met
-        (best,) = gap.curves(setting, "n_train", (1e9,), ("best",), ("risk",))
+        (best,) = gap.curves(setting, "n_train", (1e9,), ("best",), "risk")
         assert (best.y[0] is not None) == met
         assert best.promises
 

@@ -21,7 +21,7 @@ from boundcalc.lab.train.run import run_sweep  # noqa: E402
 from boundcalc.lab.train.store import Store  # noqa: E402
 from boundcalc.lab.train.sweep import sweep_from_json  # noqa: E402
 from boundcalc.lab.train.tasks import BooleanTask  # noqa: E402
-from boundcalc.lab.train.trainer import device, stack_of, train  # noqa: E402
+from boundcalc.lab.train.trainer import device, train  # noqa: E402
 from boundcalc.lab.train.trial import Optimisation, Trial, model_for  # noqa: E402
 from boundcalc.setting import Architecture, Attention, Linear, Normaliser, Pool  # noqa: E402
 
@@ -214,7 +214,7 @@ def test_a_sweep_does_what_is_missing_and_can_be_checked(tmp_path: Path) -> None
         more = run_sweep(small_sweep(grid={"T": [8, 11], "m": [8, 12]}), store)  # of one value changed the trials alone
         assert (more.present, more.added) == (6, 6)
         record = next(iter(store.records()))
-    mates = stack_of(record.trial, record.result)
+    mates = [record.trial.but(**mate) for mate in record.result["stack"]]
     again = {o.trial.hash: o.result for o in train(mates)}[record.hash]
     assert (again["test"], again["curves"]) == (record.result["test"], record.result["curves"])  # to the bit
     other = train([mates[0].but(seed=99)])[0].result
