@@ -13,7 +13,7 @@ from typing import Any
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.lab.figures.runs import Run
-from boundcalc.lab.train.bounds import margin_error, setting_of
+from boundcalc.lab.train.bounds import largest, margin_error
 from boundcalc.lab.train.store import Record, Store
 from boundcalc.setting import Budget, Norms, Setting
 
@@ -99,18 +99,13 @@ def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     sample = otherwise.sample
     if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):
         sample = replace(sample, measured=(*sample.measured, "train_error"))
-    settings = [setting_of(record.trial, record.result, margin=sample.margin, delta=sample.delta) for record in records]
-    by_kind: dict[str, list[Budget]] = {}
-    for one in settings:
-        for place, budget in one.norms.budgets.items():
-            by_kind.setdefault(place.partition("[")[0], []).append(budget)  # one budget per kind, for every block
-    everywhere = {kind for kind in by_kind if all(_has(one, kind) for one in settings)}
-    budgets = {kind: reduce(Budget.join, by_kind[kind]).map(_two_digits) for kind in by_kind if kind in everywhere}
-    return Setting(settings[0].architecture, Norms(budgets=budgets), sample)
-
-
-def _has(setting: Setting, kind: str) -> bool:
-    return any(place.partition("[")[0] == kind for place in setting.norms.budgets)
+    norms = [Norms.from_json(record.result["norms"]) for record in records]
+    first, *others = (largest(each, lambda place: place.partition("[")[0]) for each in norms)  # alike for every block
+    shared = {
+        kind: [first[kind], *(other[kind] for other in others)] for kind in first if all(kind in o for o in others)
+    }
+    budgets = {kind: reduce(Budget.join, every).map(_two_digits) for kind, every in shared.items()}
+    return Setting(records[0].trial.model, Norms(budgets=budgets), sample)
 
 
 def _two_digits(value: float) -> float:

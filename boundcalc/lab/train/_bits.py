@@ -1,11 +1,8 @@
 """Depth-one models that read one row of a sequence of bits, exactly, as one product per batch.
 
-A position holds one of two rows, whichever its bit says. So what attention from the read row can meet is
-fixed before any sample is seen: a score and a value for every (position, bit), the same for all samples.
-With X2 = (1 - x, x), the numerators and denominators of all heads are X2 times one matrix, then a division.
-
-Where the rows that attention reads are position + bit row, the exponential of a score factors into a part
-of the position and a part of the bit, and the matrix has one row per position instead of two.
+A row that attention reads is a row of positions plus one of two bit rows. So the exponential of a score factors into a
+part of the position, fixed before any sample is seen, and a part of the bit. With X2 = (1 - x, x), the numerators and
+denominators of all heads are X2 times one matrix with a row per position, times the parts of the bits, then a division.
 
 Weights and bits have the trials of a stack in front.
 """
@@ -18,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from boundcalc.lab.train.model import Weights, has_attention, reads_one_row, through
+from boundcalc.lab.train.model import Weights, reads_one_row, through
 from boundcalc.lab.train.parameters import CLS
 from boundcalc.layers.base import of_class, place_named
 from boundcalc.setting import Architecture, Attention, Embedding, Layer, Pool
@@ -33,45 +30,36 @@ class BitPlan(NamedTuple):
     """A depth-one architecture, cut at its attention.
 
     Attributes:
-        front: row-wise layers between the tables and the residual (or the attention).
-        inside: row-wise layers of the residual's branch before the attention.
-        attention: the one attention layer.
-        after: the rest of the branch.
+        attention: the one attention layer, which reads position + bit rows as they are.
+        after: the rest of its branch.
         residual: whether there is a residual around it.
         tail: row-wise layers to the read-out.
-        additive: whether the attention reads position + bit rows as they are.
     """
 
-    front: tuple[Layer, ...]
-    inside: tuple[Layer, ...]
     attention: Attention
     after: tuple[Layer, ...]
     residual: bool
     tail: tuple[Layer, ...]
-    additive: bool
 
 
 @cache
 def bit_plan(architecture: Architecture) -> BitPlan | None:
     """The cut, or None where the architecture does not allow it."""
-    stages, mixers = architecture.stages, list(of_class(architecture.stages, Attention))
-    embedding = next(of_class(stages[:1], Embedding), None)
-    if embedding is None or embedding.vocabulary != CLS + 1 or len(mixers) != 1 or not reads_one_row(architecture):
+    first, *rest = architecture.stages
+    mixers = list(of_class(rest, Attention))
+    if not isinstance(first, Embedding) or first.vocabulary != CLS + 1 or first.positions == "none":
+        return None
+    if len(mixers) != 1 or not reads_one_row(architecture):
         return None
     mixer = mixers[0]
-    if mixer.causal or mixer.cap is not None or mixer.normaliser.name not in ("softmax", "softmax1"):
+    if mixer.causal or mixer.cap is not None or mixer.normaliser.name != "softmax":
         return None
-    at = next(index for index, stage in enumerate(stages) if has_attention(stage))
-    front, tail = stages[1:at], tuple(stage for stage in stages[at + 1 :] if not isinstance(stage, Pool))
-    inside, after = (), ()
-    if stages[at] is not mixer:
-        skip, *branches = stages[at].branches
-        if skip or len(branches) != 1 or not any(layer is mixer for layer in branches[0]):
-            return None
-        cut = branches[0].index(mixer)
-        inside, after = branches[0][:cut], branches[0][cut + 1 :]
-    additive = not front and not inside and embedding.positions != "none"
-    return BitPlan(front, inside, mixer, after, stages[at] is not mixer, tail, additive)
+    stage, *others = rest
+    branches = ((), (stage,)) if stage is mixer else stage.branches
+    if len(branches) != 2 or branches[0] or not branches[1] or branches[1][0] is not mixer:
+        return None
+    tail = tuple(layer for layer in others if not isinstance(layer, Pool))
+    return BitPlan(mixer, branches[1][1:], stage is not mixer, tail)
 
 
 def two_sided(bits: Tensor, dtype: torch.dtype) -> Tensor:
@@ -86,32 +74,18 @@ def bit_forward(plan: BitPlan, weights: Weights, sides: Tensor) -> tuple[Tensor,
     The second value (one number per trial) says whether the sharing of exponentials was safe: beyond
     `reach(dtype)` some sample may have lost precision, and the caller must take another path.
     """
-    embedding, (trials, n, _, seq_len) = weights["embedding"], sides.shape
-    positions = weights.get("positions")
-    if positions is None:
-        positions = embedding.new_zeros(embedding.shape[0], seq_len + 1, embedding.shape[-1])
-    first, rows = positions.split([1, seq_len], dim=1)
-    read = through(plan.front, weights, first + embedding[:, CLS:])
-    query = through(plan.inside, weights, read)
-    if plan.additive:
-        parts, picks = embedding[:, :CLS], sides.reshape(trials, 2 * n, seq_len)
-    else:  # a row for every position and bit, zeros first, and nothing that all of them share
-        rows = (rows.unsqueeze(1) + embedding[:, :CLS].unsqueeze(2)).flatten(1, 2)
-        rows = through(plan.inside, weights, through(plan.front, weights, rows))
-        parts, picks = torch.zeros_like(query), sides.reshape(trials, n, 2 * seq_len)
-    heads, layer = plan.attention.heads, plan.attention
-    maps, offset = _head_maps(layer, weights, query)
-    few, table = torch.baddbmm(offset, torch.cat([parts, query], 1), maps), rows @ maps
-    out = _Heads.apply(table, few, picks, heads, layer.normaliser.name == "softmax1")
+    embedding, (trials, n, _, seq_len), layer = weights["embedding"], sides.shape, plan.attention
+    first, rows = weights["positions"].split([1, seq_len], dim=1)
+    read = first + embedding[:, CLS:]
+    maps, offset = _head_maps(layer, weights, read)
+    few = torch.baddbmm(offset, torch.cat([embedding[:, :CLS], read], 1), maps)  # of both bits, and of the row read
+    table = rows @ maps
+    out = _Heads.apply(table, few, sides.reshape(trials, 2 * n, seq_len), layer.heads)
     row = through(plan.after, weights, out.sum(2) if layer.combine == "sum" else out.flatten(2))
     outputs = through(plan.tail, weights, read + row if plan.residual else row)
     with torch.no_grad():
-        scores, shared = table[..., :heads], few[:, :-1, :heads]
-        if plan.additive:
-            spread = (shared[:, 0] - shared[:, 1]).abs()
-        else:  # every sample has a score of at least the highest of the lower ones
-            spread = scores.amax(1) - scores.unflatten(1, (2, seq_len)).amin(1).amax(1)
-        spread = spread.amax(-1)
+        scores, shared = table[..., : layer.heads], few[..., : layer.heads]
+        spread = (shared[:, 0] - shared[:, 1]).abs().amax(-1)
         if not bool((spread <= reach(table.dtype)).all()):
             # Harmless where positions differ less: what the higher bit hides is then below rounding error.
             spread = torch.minimum(spread, (scores.amax(1) - scores.amin(1)).amax(-1) + _ROUNDING)
@@ -155,41 +129,32 @@ def _head_maps(layer: Attention, weights: Weights, query: Tensor) -> tuple[Tenso
 
 
 class _Heads(torch.autograd.Function):
-    """Heads' outputs (trials, n, heads, d_value) from scores and values of rows, of parts, and of the read row.
+    """Heads' outputs (trials, n, heads, d_value) from scores and values of positions, both bits and the read row.
 
-    With E = exp(score of a row - shift), D_b and N_b the sums of E and of E V over the rows of side b of a sample,
-    to all of which part b is added, and f_b = exp(score of the part + shift - top) for any top of the sample,
-        Z = sum_b f_b D_b + f_own (+ exp(-top)),   out = (sum_b f_b (N_b + D_b v_b) + f_own v_own) / Z.
+    With E = exp(score of a position - shift), D_b and N_b the sums of E and of E V over the positions of a sample whose
+    bit is b, and f_b = exp(score of the bit + shift - top) for any top of the sample,
+        Z = sum_b f_b D_b + f_own,   out = (sum_b f_b (N_b + D_b v_b) + f_own v_own) / Z.
     By hand because memory traffic and the number of calls are what a small batch costs: the gradient of the
     table is made in place in the one large buffer that its product returns.
     """
 
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, table: Tensor, few: Tensor, picks: Tensor, heads: int, plus_one: bool
-    ) -> Tensor:
-        trials, _, columns = table.shape
-        sides = few.shape[1] - 1
+    def forward(ctx: Any, table: Tensor, few: Tensor, picks: Tensor, heads: int) -> Tensor:  # type: ignore[override]
         shift = table[..., :heads].amax(1) - _LIFT[table.dtype]
         terms = torch.empty_like(table)
         weight = torch.sub(table[..., :heads], shift.unsqueeze(1), out=terms[..., :heads]).exp_()
         torch.mul(_by_head(table, heads), weight.unsqueeze(-1), out=_by_head(terms, heads))
-        summed = (picks @ terms).view(trials, -1, sides, columns)
+        summed = (picks @ terms).unflatten(1, (-1, 2))
         mass, sums = summed[..., :heads], _by_head(summed, heads)
-        own_score, part_scores = few[:, sides:, :heads], few[:, :sides, :heads] + shift.unsqueeze(1)
+        own_score, bit_scores = few[:, 2:, :heads], few[:, :2, :heads] + shift.unsqueeze(1)
         # The log of each sample's larger side as top: no factor below can overflow, and a side without rows is 0.
-        top = torch.maximum((part_scores.unsqueeze(1) + mass.log()).amax(2), own_score)
-        if plus_one:
-            top = top.clamp_min(0.0)
-        factor = torch.where(mass > 0, part_scores.unsqueeze(1) - top.unsqueeze(2), -torch.inf).exp()
+        top = torch.maximum((bit_scores.unsqueeze(1) + mass.log()).amax(2), own_score)
+        factor = torch.where(mass > 0, bit_scores.unsqueeze(1) - top.unsqueeze(2), -torch.inf).exp()
         own = (own_score - top).exp()
         share = mass * factor
         denominator = share.sum(2).add_(own)
-        if plus_one:
-            denominator += (-top).exp()
         out = sums[:, :, 0] * factor[:, :, 0].unsqueeze(-1)
-        for side in range(1, sides):
-            out.addcmul_(sums[:, :, side], factor[:, :, side].unsqueeze(-1))
+        out.addcmul_(sums[:, :, 1], factor[:, :, 1].unsqueeze(-1))
         out += torch.einsum("bnsh,bshv->bnhv", torch.cat([share, own.unsqueeze(2)], 2), _by_head(few, heads))
         out /= denominator.unsqueeze(-1)
         ctx.save_for_backward(terms, picks, few, summed, factor, own, denominator, out)
@@ -197,21 +162,21 @@ class _Heads(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
         terms, picks, few, summed, factor, own, denominator, out = ctx.saved_tensors
-        heads, sides = ctx.heads, summed.shape[2]
+        heads = ctx.heads
         mass, sums = summed[..., :heads], _by_head(summed, heads)
         by_out = grads[0] / denominator.unsqueeze(-1)
-        by_mass = torch.einsum("bnhv,bshv->bnsh", by_out, _by_head(few, heads))  # of the parts and the read row
+        by_mass = torch.einsum("bnhv,bshv->bnsh", by_out, _by_head(few, heads))  # of the bits and the read row
         by_mass -= (by_out * out).sum(-1).unsqueeze(2)
         shares = torch.cat([mass * factor, own.unsqueeze(2)], 2)
         by_few = torch.empty_like(few)
         by_few[..., heads:] = torch.einsum("bnsh,bnhv->bshv", shares, by_out).flatten(2)
         by_score = shares * by_mass
-        by_score[:, :, :sides] += torch.einsum("bnshv,bnhv->bnsh", sums, by_out) * factor
+        by_score[:, :, :2] += torch.einsum("bnshv,bnhv->bnsh", sums, by_out) * factor
         by_few[..., :heads] = by_score.sum(1)
         by_summed = torch.empty_like(summed)
-        torch.mul(by_mass[:, :, :sides], factor, out=by_summed[..., :heads])
+        torch.mul(by_mass[:, :, :2], factor, out=by_summed[..., :heads])
         torch.mul(by_out.unsqueeze(2), factor.unsqueeze(-1), out=_by_head(by_summed, heads))
         by_table = picks.transpose(1, 2) @ by_summed.flatten(1, 2)
         weight, by_values = terms[..., :heads], _by_head(by_table, heads)
@@ -219,7 +184,7 @@ class _Heads(torch.autograd.Function):
         by_row_score.addcmul_(by_table[..., :heads], weight)
         by_values.mul_(weight.unsqueeze(-1))
         by_table[..., :heads] = by_row_score
-        return by_table, by_few, None, None, None
+        return by_table, by_few, None, None
 
 
 def _by_head(rows: Tensor, heads: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from boundcalc.lab.train.trial import Trial
@@ -20,13 +20,18 @@ def setting_of(trial: Trial, result: Mapping[str, Any], *, margin: float = 1.0, 
     return Setting(trial.model, Norms.from_json(result["norms"]), sample)
 
 
+def largest(norms: Norms, name: Callable[[str], str]) -> dict[str, Budget]:
+    """The budgets of norms by the name of their place, the largest where several places have one name."""
+    budgets: dict[str, Budget] = {}
+    for place, budget in norms.budgets.items():
+        key = name(place)
+        budgets[key] = budgets[key].join(budget) if key in budgets else budget
+    return budgets
+
+
 def by_block(result: Mapping[str, Any]) -> dict[str, Budget]:
     """The measured budgets of a result, of the heads of a block the largest."""
-    budgets: dict[str, Budget] = {}
-    for key, budget in Norms.from_json(result["norms"]).budgets.items():
-        place = key.partition(",")[0] + "]" if "," in key else key
-        budgets[place] = budgets[place].join(budget) if place in budgets else budget
-    return budgets
+    return largest(Norms.from_json(result["norms"]), lambda place: place.partition(",")[0] + "]" * ("," in place))
 
 
 def margin_error(result: Mapping[str, Any], margin: float) -> float:

@@ -96,11 +96,11 @@ class _Training:
         self.stack = Stack.fresh(self.first.architecture, self.shape, self.first.init, generators, self.device)
         self.optimiser = StackedOptimiser(self.stack.trained, self.rule)
         self.recent = torch.zeros(len(trials), device=self.device)
-        self.clock, self.share = time.process_time(), 0.0
         self.kept: tuple[Tensor, Tensor] | None = None
 
     def run(self) -> list[Outcome]:
-        every, points = self.runs, _curve_points(self.rule.steps, self.rule.curve_every)
+        every, started = self.runs, time.process_time()
+        points = _curve_points(self.rule.steps, self.rule.curve_every)
         self._points(0)
         for step in range(1, self.rule.steps + 1):
             loss = self._step()
@@ -115,7 +115,10 @@ class _Training:
                 self._finish(done, step)
             if not self.runs:
                 break
-        return [run.outcome for run in every if run.outcome is not None]
+        outcomes = [run.outcome for run in every if run.outcome is not None]
+        for outcome in outcomes:
+            outcome.result["cpu_seconds"] = round((time.process_time() - started) / len(outcomes), 4)
+        return outcomes
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """The next inputs and answers of every trial; where every step sees all of them, they are made once."""
@@ -177,9 +180,6 @@ class _Training:
 
     def _finish(self, done: Mapping[int, str], step: int) -> None:
         """Record the results of runs that are done, by their position; the others go on."""
-        now = time.process_time()
-        self.share += (now - self.clock) / len(self.runs)  # of every trial that is not done yet
-        self.clock = now
         for position, reason in sorted(done.items()):
             run = self.runs[position]
             if run.curve[-1]["step"] != step:
@@ -190,7 +190,7 @@ class _Training:
                 result[which] = _errors(*self._outputs(position, which, most))
             weights = {name: value.detach().clone().cpu() for name, value in self.stack.some(position).items()}
             result |= {"gap": result["test"]["error"] - result["train"]["error"], **self._record(run, weights)}
-            run.outcome = Outcome(run.trial, {**result, "cpu_seconds": round(self.share, 4)}, weights)
+            run.outcome = Outcome(run.trial, result, weights)
         left = [position for position in range(len(self.runs)) if position not in done]
         self.runs, self.kept = [self.runs[position] for position in left], None
         if left:

@@ -19,17 +19,12 @@ BLOCK: dict[str, Any] = {"style": "post", "residual": True, "bias": True, "activ
 BITS: dict[str, dict[str, Any]] = {
     "post without norm": BLOCK | {"normalisation": "none"},
     "post-LN": BLOCK | {"normalisation": "layernorm"},
-    "pre-LN": BLOCK | {"normalisation": "layernorm", "style": "pre"},
-    "pre-RMS, grouped, gated": BLOCK
-    | {"normalisation": "rmsnorm", "style": "pre", "gated": True, "kv_heads": 4, "bias": False},
+    "pre without norm, grouped, gated": BLOCK
+    | {"normalisation": "none", "style": "pre", "gated": True, "kv_heads": 4, "bias": False},
     "edelman": {"style": "edelman", "heads": 4},
     "edelman, narrow heads": {"style": "edelman", "heads": 8, "d_head": 4},
-    "embedding norm": BLOCK | {"normalisation": "layernorm", "embedding_norm": True},
-    "softmax1": BLOCK | {"normalisation": "none", "normaliser": Normaliser("softmax1")},
-    "softmax1, pre": BLOCK | {"normalisation": "layernorm", "style": "pre", "normaliser": Normaliser("softmax1")},
     "pooler, classes": BLOCK | {"normalisation": "none", "pooler": True, "classes": 3},
     "fixed positions": BLOCK | {"normalisation": "none", "positions": "fixed", "position_radius": 2.0},
-    "no positions": BLOCK | {"normalisation": "none", "positions": "none"},
 }
 DEEP: dict[str, dict[str, Any]] = {
     "post-LN, depth 2": BLOCK | {"normalisation": "layernorm", "depth": 2},
@@ -37,6 +32,11 @@ DEEP: dict[str, dict[str, Any]] = {
     "edelman, depth 2": {"style": "edelman", "heads": 4, "depth": 2, "activation": "gelu"},
     "causal": BLOCK | {"normalisation": "none", "causal": True, "depth": 2},
     "mean": BLOCK | {"normalisation": "none", "readout": "mean"},
+    "pre-RMS, grouped, gated": BLOCK
+    | {"normalisation": "rmsnorm", "style": "pre", "gated": True, "kv_heads": 4, "bias": False},
+    "embedding norm": BLOCK | {"normalisation": "layernorm", "embedding_norm": True},
+    "softmax1": BLOCK | {"normalisation": "none", "normaliser": Normaliser("softmax1")},
+    "no positions": BLOCK | {"normalisation": "none", "positions": "none"},
 }
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
@@ -116,6 +116,7 @@ def test_the_comparison_sees_a_wrong_gradient() -> None:
 @pytest.mark.parametrize("name", DEEP)
 def test_reading_one_row_equals_the_plain_module(name: str, dtype: Any) -> None:
     arch = architecture(24, **DEEP[name])
+    assert bit_plan(arch) is None
     weights, x = models(arch, dtype, 3.0, 2), bits(2, 6, 24)
     each = torch.func.vmap(lambda w, t: forward_last_row(arch, w, t))
     fast = with_gradients(weights, lambda w: each(w, tokens(x)))
