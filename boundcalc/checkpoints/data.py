@@ -25,8 +25,7 @@ _TEXTS = ("text", "sentence", "document", "review", "prompt", "question")
 _LABELS = ("y", "label", "labels", "target", "targets", "answer", "class")
 _MASKS = ("mask", "attention_mask")
 _FILES = (
-    ".npz with x and y, .csv, .parquet, a folder of a dataset's save_to_disk, or FILE.py:NAME (arrays, a dataset, a "
-    "loader, or a function that returns one)"
+    ".npz with x and y, .csv, .parquet, or FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one)"
 )
 
 READS = "the model reads the columns "
@@ -65,12 +64,6 @@ class Sequences:
 
     def __len__(self) -> int:
         return len(self.y)
-
-    def __repr__(self) -> str:
-        kind = "tokens" if self.tokens else ("reals", "rows", "images")[self.x[0].ndim - 1]
-        shapes = sorted({x.shape for x in self.x})
-        size = f"{list(shapes[0])}" + (f" to {list(shapes[-1])}" if len(shapes) > 1 else "")
-        return f"Sequences({len(self)} of {kind} {size}, labels {self.y.min()} to {self.y.max()})"
 
     def take(self, places: Any) -> Sequences:
         """Some of them, in this order."""
@@ -170,14 +163,8 @@ def _fields(item: Any) -> Mapping[str, Any]:
 
 
 def _read_file(path: Path) -> Any:
-    """The columns of a file, by its ending; or the dataset that was saved as a folder."""
+    """The columns of a file, by its ending."""
     reading(path, "data")
-    if (path / "dataset_info.json").is_file() or (path / "dataset_dict.json").is_file():
-        try:
-            from datasets import load_from_disk
-        except ModuleNotFoundError:
-            raise InvalidSetting(f"reading the folder {path} needs datasets: pip install datasets") from None
-        return load_from_disk(str(path))
     if not path.is_file() or path.suffix not in (".npz", ".csv", ".parquet"):
         raise InvalidSetting(f"{path} is no file of examples: need {_FILES}")
     if path.suffix != ".npz":
@@ -301,14 +288,9 @@ def _labels(column: Any, numbers: Callable[[], list[Any]]) -> tuple[NDArray[np.i
         words, places = np.unique(texts, return_inverse=True)
         note = ", ".join(f"{word} {at}" for at, word in enumerate(words))
         return places, [f"labels are numbered alphabetically: {note}"], tuple(map(str, words))
-    notes: list[str] = []
-    if all(label.size == 1 for label in labels):
-        y = np.array([np.asarray(number).ravel()[0] for number in numbers()])
-    elif all(label.ndim == 1 and label.dtype.kind in "iu" for label in labels):
-        y = np.array([([-1, *label[label >= 0]])[-1] for label in labels])
-        notes = ["an answer for every row: the last one of each sequence is what is certified"]
-    else:
+    if any(label.size != 1 for label in labels):
         raise InvalidSetting(f"labels are whole numbers or truth values, one a sequence; got {labels[0].shape} each")
+    y = np.array([np.asarray(number).ravel()[0] for number in numbers()])
     if y.dtype.kind not in "iubf" or (y != np.floor(y)).any():
         raise InvalidSetting(f"labels are whole numbers 0, 1, ... or truth values, one a sequence; got {y.dtype}")
     y = y.astype(np.int64)
@@ -316,10 +298,10 @@ def _labels(column: Any, numbers: Callable[[], list[Any]]) -> tuple[NDArray[np.i
     if values == {-1}:
         raise InvalidSetting("all labels are -1, as in datasets without any: give a split with labels")
     if -1 in values and values <= {-1, 1}:
-        return (y + 1) // 2, [*notes, "labels -1 and 1 are read as 0 and 1"], ()
+        return (y + 1) // 2, ["labels -1 and 1 are read as 0 and 1"], ()
     if min(values, default=0) < 0:
         raise InvalidSetting(f"labels are 0, 1, ...; got {min(values)}")
-    return y, notes, ()
+    return y, [], ()
 
 
 def _unpadded(rows: Sequence[Array], mask: Sequence[Array]) -> list[Array]:

@@ -68,8 +68,8 @@ says that gamma was fixed before the data.""")
 @option(
     "--data",
     FILE_OR_FOLDER,
-    "Examples: the training sequences with labels, as .npz, .csv, .parquet, a folder of a dataset's save_to_disk, or "
-    "FILE.py:NAME (arrays, a dataset, a loader, or a function that returns one).",
+    "Examples: the training sequences with labels, as .npz, .csv, .parquet, or FILE.py:NAME "
+    "(arrays, a dataset, a loader, or a function that returns one).",
     metavar="DATA",
 )
 @option("--test", FILE_OR_FOLDER, "Test sequences, which the model has not met, likewise.", metavar="DATA")

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.cases.models import MODELS
-
 Array = NDArray[Any]
 
 
@@ -112,15 +110,33 @@ def payload(target: Path) -> bytes:
 
 # -- small models
 
+_HEADS = {"num_attention_heads": 4, "num_hidden_layers": 2, "hidden_size": 8, "intermediate_size": 12}
+_ENCODER = _HEADS | {"vocab_size": 11, "max_position_embeddings": 6}
+_GPT2 = {"n_embd": 8, "n_head": 4, "n_layer": 2, "n_positions": 6, "vocab_size": 11, "n_inner": 12}
+_IMAGES = _HEADS | {"image_size": 4, "patch_size": 2, "num_channels": 3}
+_CONFIGS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "bert": ("bert", "BertForSequenceClassification", _ENCODER | {"num_labels": 3}),
+    "gpt2": ("gpt2", "GPT2LMHeadModel", _GPT2),
+    "llama": ("qwen2", "Qwen2ForCausalLM", _ENCODER | {"num_key_value_heads": 2, "tie_word_embeddings": False}),
+    "vit": ("vit", "ViTForImageClassification", _IMAGES | {"num_labels": 3}),
+}
+"""By family: the type, the class and the sizes of a small model, as its config.json has them."""
 
-def small(name: str, rng: np.random.Generator, depth: int = 2, **sizes: int) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The small model of a family, with so many blocks, or with other sizes than its config says; BERT's with a
-    buffer."""
-    model = MODELS[name]
-    drawn = model.drawn(int(rng.integers(2**31)), depth, **sizes)
+
+def small(name: str, rng: np.random.Generator, **sizes: int) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The small model of a family, perhaps of other sizes, with weights as after training; BERT's with a buffer."""
+    from tests.checkpoints.live import hf
+
+    kind, cls, fields = _CONFIGS[name]
+    shapes = getattr(hf, cls)(hf.AutoConfig.for_model(kind, **fields | sizes)).named_parameters()
+    drawn = {
+        key: ((value.ndim == 1 and key.endswith("weight")) + 0.3 * rng.standard_normal(tuple(value.shape)))
+        for key, value in shapes
+    }
     buffers = {"bert.embeddings.position_ids": np.arange(6)[None]} if name == "bert" else {}
-    return {key: values.astype(np.float64) for key, values in drawn.items()} | buffers, dict(model.config)
+    exact = {key: values.astype(np.float32).astype(np.float64) for key, values in drawn.items()}
+    return exact | buffers, {"model_type": kind, "architectures": [cls], **fields, **sizes}
 
 
-bert, gpt2, llama, vit = (partial(small, name) for name in ("bert", "gpt2", "llama", "vit"))
+bert, gpt2, llama, vit = (partial(small, name) for name in _CONFIGS)
 SMALL = {"bert": bert, "gpt2": gpt2, "llama": llama, "vit": vit}

@@ -32,18 +32,8 @@ def done(*words: object) -> str:
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     t, config = handmade.bert(np.random.default_rng(0))
-    return handmade.save(
-        tmp_path_factory.mktemp("models") / "bert",
-        {k: 0.3 * v if v.dtype.kind == "f" else v for k, v in t.items()},
-        config,
-    )
-
-
-@pytest.fixture(scope="module")
-def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    t, config = handmade.bert(np.random.default_rng(0))
-    t = {k: v for k, v in t.items() if not k.startswith("classifier")}
-    return handmade.save(tmp_path_factory.mktemp("models") / "headless", t, config | {"architectures": ["BertModel"]})
+    small = {name: 0.3 * values if values.dtype.kind == "f" else values for name, values in t.items()}
+    return handmade.save(tmp_path_factory.mktemp("models") / "bert", small, config)
 
 
 def test_the_table_has_every_weight_and_rounds_up(bert: Path) -> None:
@@ -74,23 +64,17 @@ def test_certify_prints_paid_bounds(bert: Path, tmp_path: Path) -> None:
         assert "verified" in done("verify", path)
 
 
-def test_the_gap_lines_of_a_report_do_not_carry_the_premise_of_a_risk(bert: Path) -> None:
+def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
     """No network with these norms has the margin, which the risk bound needs and the gap bound does not."""
-    data = json.loads(
-        done("certify", bert, "--m", "1000", "--gamma", "64", "--train-error", "0.03", "--format", "json")
-    )
-    smallest = data["smallest_m"]
+    words = ("certify", bert, "--m", "1000", "--gamma", "64", "--train-error", "0.03", "--bound", "best", "--seed", "1")
+    found = audit(bert, seed=1)
+    measured = ("margin", "train_error")
+    setting = Setting(found.architecture, found.norms(), Sample(1000, 0.05, 64, 0.03, measured=measured))
+    smallest = json.loads(done(*words, "--format", "json"))["smallest_m"]
+    assert smallest["gap"]["m"] == solve(setting, "m", 0.1, bound="best", quantity="gap").value
     assert smallest["gap"]["m"] > 1000
     assert smallest["risk"]["m"] is None
     assert "needs a margin above gamma" in smallest["risk"]["reason"]
-
-
-def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
-    words = ("certify", bert, "--m", "1000", "--gamma", "0.5", "--bound", "best", "--seed", "1")
-    found = audit(bert, seed=1)
-    setting = Setting(found.architecture, found.norms(), Sample(1000, 0.05, 0.5, measured=("margin",)))
-    data = json.loads(done(*words, "--format", "json"))
-    assert data["smallest_m"]["gap"]["m"] == solve(setting, "m", 0.1, bound="best", quantity="gap").value
 
 
 def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:
@@ -101,7 +85,10 @@ def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -
     assert certificate.measured.sample is None
 
 
-def test_a_model_that_ends_in_rows_has_norms_and_no_bound(headless: Path, tmp_path: Path) -> None:
+def test_a_model_that_ends_in_rows_has_norms_and_no_bound(tmp_path: Path) -> None:
+    t, config = handmade.bert(np.random.default_rng(0))
+    t = {name: values for name, values in t.items() if not name.startswith("classifier")}
+    headless = handmade.save(tmp_path / "m", t, config | {"architectures": ["BertModel"]})
     assert "Not in the checkpoint: readout" in done("norms", headless)
     for words in (("certify", headless, "--m", "1e8"), ("norms", headless, "--setting-out", tmp_path / "s.json")):
         outcome = run(*words)
@@ -194,11 +181,7 @@ def test_a_checkpoint_of_16_bits_is_one_of_finitely_many(half: Path, tmp_path: P
 def test_fewer_bits_than_are_stored_are_refused(half: Path) -> None:
     outcome = certify(half, "--bits", "8")
     assert outcome.exit_code == 2
-    assert (
-        "is stored as float16, numbers of 16 bits; give --bits 16 if that was fixed before the data" in outcome.stderr
-    )
-    with pytest.raises(InvalidSetting, match="float16"):
-        audit(half).with_bits(15)
+    assert "is stored as float16, numbers of 16 bits; give --bits 16 if that was fixed before" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", handmade.SMALL)
@@ -218,11 +201,6 @@ def test_every_number_that_acts_is_counted_or_the_model_is_refused(name: str, tm
         assert found.with_bits(16).architecture.bits == 16
 
 
-def exit_and_text(*words: object) -> tuple[int, str]:
-    result = run(*words)
-    return result.exit_code, result.output
-
-
 @pytest.fixture
 def llama(tmp_path: Path) -> Path:
     return handmade.save(tmp_path / "m", *handmade.llama(np.random.default_rng(0)))
@@ -233,10 +211,10 @@ def test_without_a_forward_check_certify_refuses(llama: Path, tmp_path: Path, mo
     monkeypatch.setattr("boundcalc.checkpoints.modules.MOST", 10)
     out = tmp_path / "setting.json"
     for words in (("certify", llama, "--m", "1e6"), ("norms", llama, "--setting-out", out)):
-        code, text = exit_and_text(*words)
-        assert code != 0
-        assert "no forward pass was compared with its description" in text
-        assert text.count("\n") == 1
+        outcome = run(*words)
+        assert outcome.exit_code != 0
+        assert "no forward pass was compared with its description" in outcome.stderr
+        assert outcome.output.count("\n") == 1
     assert not out.exists()
     assert "Doubted, so that there is no bound: no forward pass" in done("norms", llama)
     words = ("certify", llama, "--m", "1e6", "--no-solve", "--compare")
@@ -247,19 +225,18 @@ def test_without_a_forward_check_certify_refuses(llama: Path, tmp_path: Path, mo
 def test_code_of_its_own_and_settings_that_nothing_reads_are_refused(llama: Path) -> None:
     config = json.loads((llama / "config.json").read_text())
     (llama / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModel": "mine.Model"}}))
-    code, text = exit_and_text("certify", llama, "--m", "1e6")
-    assert code != 0
-    assert "auto_map" in text
-    code, text = exit_and_text("norms", llama, "--set", "attn_logit_softcapping=3")
-    assert code != 0
-    assert "attn_logit_softcapping=... has no effect" in text
+    for words, why in (
+        (("certify", llama, "--m", "1e6"), "auto_map"),
+        (("norms", llama, "--set", "attn_logit_softcapping=3"), "attn_logit_softcapping=... has no effect"),
+    ):
+        outcome = run(*words)
+        assert outcome.exit_code != 0
+        assert why in outcome.stderr
 
 
 @pytest.mark.parametrize(("option", "value"), [("--heads", 3), ("--input-radius", 2.0)])
-def test_options_without_effect_are_refused(tmp_path: Path, option: str, value: float) -> None:
-    t, config = handmade.bert(np.random.default_rng(0))
-    path = handmade.save(tmp_path / "m", t, config)
-    for command in (("norms", path), ("certify", path, "--m", "1e6")):
-        code, text = exit_and_text(*command, option, value)
-        assert code != 0
-        assert option in text
+def test_options_without_effect_are_refused(bert: Path, option: str, value: float) -> None:
+    for command in (("norms", bert), ("certify", bert, "--m", "1e6")):
+        outcome = run(*command, option, value)
+        assert outcome.exit_code != 0
+        assert option in outcome.stderr

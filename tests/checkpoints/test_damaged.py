@@ -150,7 +150,8 @@ SHAPES = {
 @pytest.mark.parametrize("model", handmade.SMALL)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_misshapen_tensors(model: str, shape: str, tmp_path: Path) -> None:
-    good, config = handmade.SMALL[model](np.random.default_rng(0), depth=1)
+    whole, config = handmade.SMALL[model](np.random.default_rng(0))
+    good = {name: value for name, value in whole.items() if ".1." not in name}  # one block
     assert outcome(handmade.save(tmp_path, good, config), model, config) == "read"
     changed = (handmade.save(tmp_path, good | {name: SHAPES[shape](good[name])}, config) for name in good)
     assert {outcome(path, model, config) for path in changed} - {"read"}

@@ -15,6 +15,7 @@ from boundcalc import Sample, Setting, evaluate
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.checkpoints import CheckpointError, audit
 from boundcalc.checkpoints.describe import describe
+from boundcalc.checkpoints.families.read import read_mapping
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.cli import main
@@ -99,6 +100,16 @@ def _with(**change: Any) -> dict[str, Any]:
 def test_a_mapping_that_is_wrong_says_what_would_be_right(change: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidSetting, match=says):
         audit(made("nanoGPT"), mapping=_with(**change))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("{", "not JSON"), ('{"tensors": {}}', "needs 'architecture'"), ('{"tensor": {}}', "did you mean")],
+)
+def test_a_file_that_is_no_mapping_is_refused(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "map.json").write_text(text)
+    with pytest.raises(BoundcalcError, match=says):
+        read_mapping(tmp_path / "map.json")
 
 
 def test_everything_mapped_can_be_mapped_from_python(tmp_path: Path) -> None:

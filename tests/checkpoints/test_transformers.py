@@ -65,19 +65,8 @@ def test_every_parameter_is_accounted_for_in_every_format(name: str, tmp_path: P
     torch.save(model.state_dict(), tmp_path / "w.pt")
     saved = audit(tmp_path / "w.pt", family=found.family, options=Options(settings=model.config.to_dict()))
     assert saved.norms().to_json() == want
-
-
-@pytest.mark.parametrize(
-    "name", ["BertForMaskedLM", "GPT2LMHeadModel", "LlamaForCausalLM", "ViTForImageClassification"]
-)
-def test_bfloat16(name: str, tmp_path: Path) -> None:
-    model = made(name).to(torch.bfloat16)
-    model.save_pretrained(tmp_path / "narrow", max_shard_size="8KB")
-    found = audit(tmp_path / "narrow")
-    assert audit(model).norms() == found.norms()
-    wide = audit(model.to(torch.float64))  # the same numbers
-    for key, m in wide.measured.items():
-        assert m.fro is None or found.measured[key].fro == pytest.approx(m.fro, rel=1e-12)
+    model.to(torch.bfloat16).save_pretrained(tmp_path / "narrow")
+    assert audit(tmp_path / "narrow", seed=1).norms() == audit(model, seed=1).norms()
 
 
 def test_a_trained_query_pools_rows() -> None:
@@ -159,14 +148,6 @@ def test_a_tower_that_reads_its_end_token_is_that_of_sequences_cut_off_there(end
         assert certify(tmp_path, (wrong, y), methods=["norms"])["norms: best"].refusal is not None
         with pytest.raises(BoundcalcError, match=f"the first token {last}, so every sequence ends with it"):
             certify(tmp_path, (wrong, y), module="none", methods=["norms"])
-
-
-def test_a_model_without_a_read_out_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    model = ZOO["dinov2"].make()
-    model.save_pretrained(tmp_path)
-    saved, live = audit(tmp_path, seed=1), audit(model, seed=1)
-    assert (saved.account.unknown, saved.missing) == ([], ("readout",))
-    assert saved.norms() == live.norms()
 
 
 YARN: dict[str, dict[str, Any]] = {

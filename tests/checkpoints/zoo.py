@@ -48,16 +48,24 @@ MODERN = SMALL | {"num_hidden_layers": 3, "local_attention": 4, "pad_token_id": 
 
 @dataclass(frozen=True)
 class Kind:
-    """A class of the library and a small config of it; `last`: the row that is read is the last one."""
+    """A class of the library and a small config of it."""
 
     cls: str
-    config: str
     values: dict[str, Any]
-    last: bool = False
+
+    @property
+    def last(self) -> bool:
+        """Whether the row that is read is the last one."""
+        return self.cls.endswith(("ForCausalLM", "LMHeadModel")) or "TextModel" in self.cls
 
     def make(self, **changes: Any) -> Any:
         """A model in float64, without fused attention."""
-        return self.of(getattr(hf, self.config)(**(self.values | changes)))
+        return self.of(self.config(**(self.values | changes)))
+
+    @property
+    def config(self) -> Any:
+        """The class of its config."""
+        return getattr(hf, self.cls).config_class
 
     def of(self, config: Any) -> Any:
         """The model of a config."""
@@ -65,95 +73,59 @@ class Kind:
         return seeded(lambda: getattr(hf, self.cls)(config)).double()
 
 
+_UNCAPPED = {"attn_logit_softcapping": None, "final_logit_softcapping": None}
+_OFFSETS = {"mlp_bias": True, "norm_bias": True, "attention_bias": True}
+_CLIP = {"projection_dim": 6, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": TOKENS[-1]}
 ZOO: dict[str, Kind] = {
-    "bert": Kind("BertForSequenceClassification", "BertConfig", SMALL | {"num_labels": 3}),
-    "bert mlm": Kind("BertForMaskedLM", "BertConfig", SMALL),
-    "bert decoder": Kind("BertLMHeadModel", "BertConfig", SMALL | {"is_decoder": True}, last=True),
-    "roberta": Kind("RobertaForSequenceClassification", "RobertaConfig", SMALL | {"num_labels": 3}),
-    "roberta mlm": Kind("RobertaForMaskedLM", "RobertaConfig", SMALL | {"hidden_act": "relu"}),
-    "distilbert": Kind("DistilBertForSequenceClassification", "DistilBertConfig", DISTIL),
-    "distilbert mlm": Kind("DistilBertForMaskedLM", "DistilBertConfig", DISTIL),
-    "electra": Kind("ElectraForSequenceClassification", "ElectraConfig", NARROW | {"num_labels": 3}),
-    "electra mlm": Kind("ElectraForMaskedLM", "ElectraConfig", NARROW | {"hidden_act": "relu"}),
-    "gpt2": Kind("GPT2LMHeadModel", "GPT2Config", GPT2, last=True),
-    "opt": Kind("OPTForCausalLM", "OPTConfig", OPT, last=True),
-    "gpt_neox": Kind(
-        "GPTNeoXForCausalLM",
-        "GPTNeoXConfig",
-        SMALL | {"use_parallel_residual": False, "rope_parameters": HALF},
-        last=True,
-    ),
-    "gpt_neox parallel": Kind("GPTNeoXForCausalLM", "GPTNeoXConfig", SMALL | {"rope_parameters": HALF}, last=True),
-    "gptj": Kind("GPTJForCausalLM", "GPTJConfig", GPT2 | {"rotary_dim": 2}, last=True),
-    "gptj whole": Kind(
-        "GPTJForCausalLM", "GPTJConfig", GPT2 | {"rotary_dim": 4, "n_inner": 24, "tie_word_embeddings": True}, last=True
-    ),
-    "phi": Kind("PhiForCausalLM", "PhiConfig", GROUPED | {"rope_parameters": HALF}, last=True),
-    "bloom": Kind("BloomForCausalLM", "BloomConfig", BLOOM, last=True),
-    "falcon": Kind("FalconForCausalLM", "FalconConfig", FALCON, last=True),
-    "falcon groups": Kind(
-        "FalconForCausalLM", "FalconConfig", FALCON | {"new_decoder_architecture": True, "num_kv_heads": 2}, last=True
-    ),
-    "gemma": Kind("GemmaForCausalLM", "GemmaConfig", GROUPED | {"head_dim": 6}, last=True),
-    "gemma2": Kind("Gemma2ForCausalLM", "Gemma2Config", GROUPED | GEMMA2, last=True),
-    "gemma2 without caps": Kind(
-        "Gemma2ForCausalLM",
-        "Gemma2Config",
-        GROUPED | GEMMA2 | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
-        last=True,
-    ),
-    "modernbert": Kind(
-        "ModernBertForSequenceClassification",
-        "ModernBertConfig",
-        MODERN | {"classifier_pooling": "mean", "num_labels": 3},
-    ),
-    "modernbert mlm": Kind(
-        "ModernBertForMaskedLM",
-        "ModernBertConfig",
-        MODERN | {"mlp_bias": True, "norm_bias": True, "attention_bias": True},
-    ),
-    "llama": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED, last=True),
-    "mistral": Kind("MistralForCausalLM", "MistralConfig", GROUPED | {"sliding_window": 3}, last=True),
-    "llama longrope": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": LONG}, last=True),
-    "llama yarn": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": YARN}, last=True),
-    "llama dynamic": Kind("LlamaForCausalLM", "LlamaConfig", GROUPED | {"rope_parameters": DYNAMIC}, last=True),
-    "bert quick_gelu": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "quick_gelu"}),
-    "bert gelu_accurate": Kind("BertForMaskedLM", "BertConfig", SMALL | {"hidden_act": "gelu_accurate"}),
-    "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", GROUPED, last=True),
-    "qwen3": Kind("Qwen3ForCausalLM", "Qwen3Config", GROUPED | {"head_dim": 6}, last=True),
-    "olmo2": Kind("Olmo2ForCausalLM", "Olmo2Config", GROUPED | {"pad_token_id": 0}, last=True),
-    "t5": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3}),
-    "t5 gated": Kind("T5ForTokenClassification", "T5Config", T5 | {"num_labels": 3, "feed_forward_proj": "gated-gelu"}),
-    "granite": Kind("GraniteForCausalLM", "GraniteConfig", GROUPED | GRANITE, last=True),
-    "phi3": Kind("Phi3ForCausalLM", "Phi3Config", GROUPED | {"pad_token_id": 0}, last=True),
-    "smollm3": Kind(
-        "SmolLM3ForCausalLM", "SmolLM3Config", GROUPED | {"no_rope_layers": [1, 0], "pad_token_id": 0}, last=True
-    ),
-    "gemma3": Kind(
-        "Gemma3ForCausalLM",
-        "Gemma3TextConfig",
-        GROUPED | {"head_dim": 6, "query_pre_attn_scalar": 3, "sliding_window": 3},
-        last=True,
-    ),
-    "mpnet": Kind("MPNetForSequenceClassification", "MPNetConfig", SMALL | {"num_labels": 3}),
-    "mpnet mlm": Kind("MPNetForMaskedLM", "MPNetConfig", SMALL),
-    "clip vision": Kind("CLIPVisionModelWithProjection", "CLIPVisionConfig", VIT | {"projection_dim": 6}),
-    "clip text": Kind(
-        "CLIPTextModelWithProjection",
-        "CLIPTextConfig",
-        SMALL | {"projection_dim": 6, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": TOKENS[-1]},
-        last=True,
-    ),
-    "siglip text": Kind(
-        "SiglipTextModel",
-        "SiglipTextConfig",
-        SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3},
-        last=True,
-    ),
-    "siglip vision": Kind("SiglipVisionModel", "SiglipVisionConfig", VIT),
-    "dinov2": Kind("Dinov2Model", "Dinov2Config", VIT | {"mlp_ratio": 2}),
-    "vit": Kind("ViTForImageClassification", "ViTConfig", VIT | {"num_labels": 5}),
-    "deit": Kind("DeiTForImageClassification", "DeiTConfig", VIT | {"num_labels": 5}),
+    "bert": Kind("BertForSequenceClassification", SMALL | {"num_labels": 3}),
+    "bert mlm": Kind("BertForMaskedLM", SMALL),
+    "bert decoder": Kind("BertLMHeadModel", SMALL | {"is_decoder": True}),
+    "roberta": Kind("RobertaForSequenceClassification", SMALL | {"num_labels": 3}),
+    "roberta mlm": Kind("RobertaForMaskedLM", SMALL | {"hidden_act": "relu"}),
+    "distilbert": Kind("DistilBertForSequenceClassification", DISTIL),
+    "distilbert mlm": Kind("DistilBertForMaskedLM", DISTIL),
+    "electra": Kind("ElectraForSequenceClassification", NARROW | {"num_labels": 3}),
+    "electra mlm": Kind("ElectraForMaskedLM", NARROW | {"hidden_act": "relu"}),
+    "gpt2": Kind("GPT2LMHeadModel", GPT2),
+    "opt": Kind("OPTForCausalLM", OPT),
+    "gpt_neox": Kind("GPTNeoXForCausalLM", SMALL | {"use_parallel_residual": False, "rope_parameters": HALF}),
+    "gpt_neox parallel": Kind("GPTNeoXForCausalLM", SMALL | {"rope_parameters": HALF}),
+    "gptj": Kind("GPTJForCausalLM", GPT2 | {"rotary_dim": 2}),
+    "gptj whole": Kind("GPTJForCausalLM", GPT2 | {"rotary_dim": 4, "n_inner": 24, "tie_word_embeddings": True}),
+    "phi": Kind("PhiForCausalLM", GROUPED | {"rope_parameters": HALF}),
+    "bloom": Kind("BloomForCausalLM", BLOOM),
+    "falcon": Kind("FalconForCausalLM", FALCON),
+    "falcon groups": Kind("FalconForCausalLM", FALCON | {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "gemma": Kind("GemmaForCausalLM", GROUPED | {"head_dim": 6}),
+    "gemma2": Kind("Gemma2ForCausalLM", GROUPED | GEMMA2),
+    "gemma2 without caps": Kind("Gemma2ForCausalLM", GROUPED | GEMMA2 | _UNCAPPED),
+    "modernbert": Kind("ModernBertForSequenceClassification", MODERN | {"classifier_pooling": "mean", "num_labels": 3}),
+    "modernbert mlm": Kind("ModernBertForMaskedLM", MODERN | _OFFSETS),
+    "llama": Kind("LlamaForCausalLM", GROUPED),
+    "mistral": Kind("MistralForCausalLM", GROUPED | {"sliding_window": 3}),
+    "llama longrope": Kind("LlamaForCausalLM", GROUPED | {"rope_parameters": LONG}),
+    "llama yarn": Kind("LlamaForCausalLM", GROUPED | {"rope_parameters": YARN}),
+    "llama dynamic": Kind("LlamaForCausalLM", GROUPED | {"rope_parameters": DYNAMIC}),
+    "bert quick_gelu": Kind("BertForMaskedLM", SMALL | {"hidden_act": "quick_gelu"}),
+    "bert gelu_accurate": Kind("BertForMaskedLM", SMALL | {"hidden_act": "gelu_accurate"}),
+    "qwen2": Kind("Qwen2ForCausalLM", GROUPED),
+    "qwen3": Kind("Qwen3ForCausalLM", GROUPED | {"head_dim": 6}),
+    "olmo2": Kind("Olmo2ForCausalLM", GROUPED | {"pad_token_id": 0}),
+    "t5": Kind("T5ForTokenClassification", T5 | {"num_labels": 3}),
+    "t5 gated": Kind("T5ForTokenClassification", T5 | {"num_labels": 3, "feed_forward_proj": "gated-gelu"}),
+    "granite": Kind("GraniteForCausalLM", GROUPED | GRANITE),
+    "phi3": Kind("Phi3ForCausalLM", GROUPED | {"pad_token_id": 0}),
+    "smollm3": Kind("SmolLM3ForCausalLM", GROUPED | {"no_rope_layers": [1, 0], "pad_token_id": 0}),
+    "gemma3": Kind("Gemma3ForCausalLM", GROUPED | {"head_dim": 6, "query_pre_attn_scalar": 3, "sliding_window": 3}),
+    "mpnet": Kind("MPNetForSequenceClassification", SMALL | {"num_labels": 3}),
+    "mpnet mlm": Kind("MPNetForMaskedLM", SMALL),
+    "clip vision": Kind("CLIPVisionModelWithProjection", VIT | {"projection_dim": 6}),
+    "clip text": Kind("CLIPTextModelWithProjection", SMALL | _CLIP),
+    "siglip text": Kind("SiglipTextModel", SMALL | {"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3}),
+    "siglip vision": Kind("SiglipVisionModel", VIT),
+    "dinov2": Kind("Dinov2Model", VIT | {"mlp_ratio": 2}),
+    "vit": Kind("ViTForImageClassification", VIT | {"num_labels": 5}),
+    "deit": Kind("DeiTForImageClassification", VIT | {"num_labels": 5}),
 }
 
 

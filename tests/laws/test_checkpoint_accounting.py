@@ -15,9 +15,14 @@ import pytest
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.checkpoints import FAMILIES, Audit, CheckpointError, audit
+from boundcalc.checkpoints.audit import open_model
 from boundcalc.checkpoints.families import NOT_YET
 from boundcalc.checkpoints.families.config import rotation_factor
-from tests.checkpoints import handmade
+from boundcalc.checkpoints.parity import compare
+from boundcalc.layers.base import of_class
+from boundcalc.setting import Pool
+from tests.checkpoints import handmade, zoo
+from tests.checkpoints.live import hf
 
 SEED = 0
 
@@ -78,14 +83,6 @@ def test_a_family_reads_no_other_type(kind: str, tmp_path: Path) -> None:
 # -- against the library
 
 
-def _library() -> Any:
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    from tests.checkpoints import zoo
-
-    return zoo
-
-
 NAMES = ("bert", "roberta", "electra mlm", "gpt2", "opt", "gpt_neox", "llama", "granite", "vit", "bloom")
 NAMES += ("falcon", "gemma2", "modernbert", "olmo2", "t5 gated", "phi3", "mpnet", "siglip text")
 
@@ -93,24 +90,17 @@ NAMES += ("falcon", "gemma2", "modernbert", "olmo2", "t5 gated", "phi3", "mpnet"
 @cache
 def _made(name: str) -> tuple[Any, Mapping[str, Any]]:
     """A model of the zoo, and its settings as a config.json has them."""
-    model = _library().ZOO[name].make()
+    model = zoo.ZOO[name].make()
     return model, {**json.loads(model.config.to_json_string()), "architectures": [type(model).__name__]}
 
 
 def misread(name: str, field: str, value: object, path: Path, *, compared: bool = True) -> bool:
     """Whether a field of config.json is changed, the library puts the same weights together to another function, and
     what is read here is not that function and passes the forward check."""
-    zoo = _library()
-    from boundcalc.checkpoints.audit import open_model
-    from boundcalc.checkpoints.parity import compare
-    from boundcalc.layers.base import of_class
-    from boundcalc.setting import Pool
-    from tests.checkpoints.live import hf
-
     kind, (model, settings) = zoo.ZOO[name], _made(name)
     config, state = {**settings, field: value}, model.state_dict()
     try:
-        loaded = kind.of(getattr(hf, kind.config)(**json.loads(json.dumps(config))))
+        loaded = kind.of(kind.config(**json.loads(json.dumps(config))))
         loaded.load_state_dict(state)
         want = zoo.logits(kind, loaded)
     except Exception:
@@ -237,8 +227,6 @@ def test_rotations_have_at_least_the_factor_of_every_release(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["yarn", "longrope"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_of_releases_has_the_release_that_is_installed(kind: str) -> None:
-    from tests.checkpoints.live import hf
-
     if int(hf.__version__.partition(".")[0]) < 5:
         pytest.skip("another release")
     rng = np.random.default_rng(SEED)

@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from boundcalc.base.errors import BoundcalcError
-from boundcalc.checkpoints import Audit, Options, audit
+from boundcalc.checkpoints import Audit, audit
 from boundcalc.checkpoints.families import FAMILIES, Family
 from boundcalc.engine.evaluate import compare
 from boundcalc.norms.matrix import Measured
@@ -37,13 +37,11 @@ class FamilyExample:
         config: its config.json.
         maps: maps x -> x W it computes, by their key in an audit ("W_V[0,1]", "W_1[0]", "readout"): put together by
             hand, or those that a forward check runs.
-        options: what a user has to say beside.
     """
 
     tensors: Mapping[str, Array]
     config: Mapping[str, Any]
     maps: Mapping[str, Array]
-    options: Options = field(default_factory=Options)
 
     def __str__(self) -> str:
         return f"{len(self.tensors)} tensors, {self.config.get('model_type', 'no model_type')}"
@@ -51,7 +49,7 @@ class FamilyExample:
     def but(self, *, without: str = "", more: Mapping[str, Array] | None = None, **config: Any) -> FamilyExample:
         """Another model: without a tensor, with more of them, or with other fields of its configuration."""
         tensors = {name: array for name, array in self.tensors.items() if name != without} | dict(more or {})
-        return FamilyExample(tensors, {**self.config, **config}, self.maps, self.options)
+        return FamilyExample(tensors, {**self.config, **config}, self.maps)
 
 
 def _audit(family: Family, at: FamilyExample) -> Audit:
@@ -59,7 +57,7 @@ def _audit(family: Family, at: FamilyExample) -> Audit:
         save_file({name: np.ascontiguousarray(t) for name, t in at.tensors.items()}, Path(folder) / "m.safetensors")
         (Path(folder) / "config.json").write_text(json.dumps(dict(at.config)), encoding="utf-8")
         found = family.name if FAMILIES.get(family.name) is family else family  # by its name, as a user's file finds it
-        return audit(Path(folder) / "m.safetensors", family=found, options=at.options)
+        return audit(Path(folder) / "m.safetensors", family=found)
 
 
 def every_tensor_has_a_place(family: Family, at: FamilyExample) -> str | None:
