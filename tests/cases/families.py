@@ -96,10 +96,7 @@ def _wrong(family: Family, here: FamilyExample) -> Iterator[tuple[str, Family]]:
         if role in roles:
             other = role if roles[role].endswith(".T") else f"{role}.T"
             yield "a stored transpose taken for the map, or the other way round", _renamed(family, **{role: other})
-    if "W_Q" in roles:
-        swapped = {"W_Q": roles["W_V"], "W_V": roles["W_Q"]}
-        yield "queries taken for values", _renamed(family, **swapped)
-    else:
+    if "W_Q" not in roles:
         what = "heads side by side taken for one after the other, or the other way round"
         yield what, replace(family, parameters={**family.parameters, "by_group": not family.parameters.get("by_group")})
     if "W_13" in roles:

@@ -128,7 +128,7 @@ def small(name: str, rng: np.random.Generator, **sizes: int) -> tuple[dict[str, 
     from tests.checkpoints.live import hf
 
     kind, cls, fields = _CONFIGS[name]
-    shapes = getattr(hf, cls)(hf.AutoConfig.for_model(kind, **fields | sizes)).named_parameters()
+    shapes = getattr(hf, cls)(hf.AutoConfig.for_model(kind, **{**fields, **sizes})).named_parameters()
     drawn = {
         key: ((value.ndim == 1 and key.endswith("weight")) + 0.3 * rng.standard_normal(tuple(value.shape)))
         for key, value in shapes
