@@ -11,7 +11,7 @@ from boundcalc.layers.base import place_named, weights_of
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     """One tensor: how many numbers, what they are in the bounded model, and why some are not."""
 
     tensor: str
@@ -31,7 +31,7 @@ class Line:
 class Account:
     """All tensors of a checkpoint, and the parameters of the architecture they make up."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[_Line, ...]
     lowered: int
     """Parameters of the lowered architecture."""
     shared: int
@@ -75,7 +75,7 @@ def balance(model: Model, read: Mapping[Key, tuple[int, str]], shared: int) -> A
         read: how many numbers of each place are used, and why not the others.
         shared: parameters that are counted twice.
     """
-    tensors, lines = model.checkpoint.tensors, list[Line]()
+    tensors, lines = model.checkpoint.tensors, list[_Line]()
     parts: dict[str, list[Key]] = {}
     for key, place in model.places.items():
         parts.setdefault(place.name, []).append(key)
@@ -87,13 +87,13 @@ def balance(model: Model, read: Mapping[Key, tuple[int, str]], shared: int) -> A
         why = ", ".join(dict.fromkeys(why for _, why in reads if why)) if used < stored.size else ""
         role, turned = place_named(place.whole or kind, block), place.turned and len(place.shape) > 1
         factor = model.factor(kind, block)
-        lines.append(Line(name, stored.shape, place.dtype, role, used, stored.size - used, why, turned, factor))
+        lines.append(_Line(name, stored.shape, place.dtype, role, used, stored.size - used, why, turned, factor))
     unread = [("ignored", name, why) for name, why in model.ignored.items()]
     unread += [("unknown", name, f"no place in family {model.family.name!r}") for name in model.unknown]
     for role, name, why in unread:
         tensor = tensors[name]
         again = role == "ignored" and (not tensor.is_float or why.startswith("the same parameter"))
-        lines.append(Line(name, tensor.shape, tensor.dtype, role, 0, 0 if again else tensor.size, why))
+        lines.append(_Line(name, tensor.shape, tensor.dtype, role, 0, 0 if again else tensor.size, why))
     lowered = sum(weight.parameters for weight in weights_of(model.architecture.stages, model.architecture.seq_len))
     doubts = tuple(dict.fromkeys((*model.checkpoint.doubts, *model.doubts)))
     return Account(tuple(lines), lowered, shared, doubts, dict(model.assumed))

@@ -15,7 +15,7 @@ from boundcalc.norms.matrix import Floats, Stored, check_finite
 from boundcalc.setting import Layer, Weight
 
 
-def heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
+def _heads_of(model: Model, kind: str, block: int | None, count: int, only: slice = slice(None)) -> Floats:
     """Maps of some of a block's heads: (heads, width, d), the transposes of x -> x W."""
     tensor = model.place(kind, block)
     if len(tensor.shape) == 3:  # boundcalc's own: (heads, d, width)
@@ -39,7 +39,7 @@ def values_of(model: Model, weight: Weight, only: slice = slice(None)) -> Any:
     key = model.key(weight)
     if weight.role in VECTORS:
         return np.asarray(model.vector(*key), np.float64).reshape(weight.copies, -1)[only]
-    return heads_of(model, *key, weight.copies, only) if weight.heads else model.matrix(*key)
+    return _heads_of(model, *key, weight.copies, only) if weight.heads else model.matrix(*key)
 
 
 def positions(model: Model, seq_len: int, d: int) -> Floats:

@@ -29,7 +29,7 @@ _ROOM = 2.0**-49
 """Of an entry: eight times what rounding changes of a weight that is computed of others, or of a folded position."""
 
 
-class Task(NamedTuple):
+class _Task(NamedTuple):
     """Norms of some weights: how their values are read of a model, and how these are measured.
 
     `apart`: how values of the model and of the reference give their distance, where it is no difference.
@@ -79,7 +79,7 @@ class Plan:
                     'has not: correct the architecture or the role, or list the tensor under "ignored" with the reason'
                 )
 
-    def measure(self, task: Task, rng: np.random.Generator) -> tuple[Measurements, Measurements]:
+    def measure(self, task: _Task, rng: np.random.Generator) -> tuple[Measurements, Measurements]:
         """Norms of the weights of a task, and of their distance from the reference."""
 
         def certified(values: Any) -> Measurements:
@@ -93,7 +93,7 @@ class Plan:
         apart = (task.apart or partial(difference, room=self.room))(own, task.get(self.reference))
         return norms, {key: norm.widened for key, norm in certified(apart).items()}
 
-    def _of(self, layer: Layer) -> Iterator[Task]:
+    def _of(self, layer: Layer) -> Iterator[_Task]:
         """The measurements of every weight of a layer, and of what it stores besides a note that nothing reads it."""
         weights = layer.weights(self.seq_len)
         for weight in weights:
@@ -144,7 +144,7 @@ class Plan:
             where = f"{self.model.checkpoint.where}: {place_named(*key)}"
             raise CheckpointError(f"{where} has a scale, but is measured as one with others: scale it in the file")
 
-    def _weight(self, weight: Weight) -> Iterator[Task]:
+    def _weight(self, weight: Weight) -> Iterator[_Task]:
         """The measurements of one weight: of its vectors, of its matrix or table, or of the maps of some heads each."""
         kind, model = weight.kind, self.model
         if weight.role not in ("matrix", "table", "rows", *VECTORS) or (weight.copies > 1 and not weight.heads):
@@ -163,9 +163,9 @@ class Plan:
 
         keys = [place_named(kind, weight.block, head) for head in (range(weight.copies) if weight.heads else (None,))]
         for part in _slices(weight.copies, _heads_at_once(weight.shape)):
-            yield Task(keys[part], partial(values_of, weight=weight, only=part), norms, model.factor(*key))
+            yield _Task(keys[part], partial(values_of, weight=weight, only=part), norms, model.factor(*key))
 
-    def _scores(self, layer: Attention, weight: Weight) -> Iterator[Task]:
+    def _scores(self, layer: Attention, weight: Weight) -> Iterator[_Task]:
         """The measurements of joint scores W_Q W_K^T, with the offsets that they read as a further row or column."""
         if layer.d_head is None:
             raise CheckpointError("scores of full rank need one tensor W_QK per block")
@@ -192,9 +192,9 @@ class Plan:
         for only in _slices(layer.groups, _heads_at_once((layer.d, layer.d_head * per_group))):
             heads = range(only.start * per_group, only.stop * per_group)
             keys = [place_named(weight.kind, layer.block, head) for head in heads]
-            yield Task(keys, partial(get, only=only), lambda maps, _: products(*map(Heads.of, maps)), apart=apart)
+            yield _Task(keys, partial(get, only=only), lambda maps, _: products(*map(Heads.of, maps)), apart=apart)
 
-    def _positions(self, seq_len: int, d: int) -> Task:
+    def _positions(self, seq_len: int, d: int) -> _Task:
         """The measurement of the rows of positions that are read, tokens before the input folded into them."""
         model = self.model
         why = "positions that no row of the input has" if model.table_shape("positions")[0] > seq_len else ""
@@ -204,7 +204,7 @@ class Plan:
                 self._use(Weight(token, "vector", (d,)), 0, f"{FOLDED} position {row} (families/blocks.py)")
             )
             self._refuse_scale(("b_patch", None))
-        return Task(
+        return _Task(
             ["positions"],
             lambda model: positions(model, seq_len, d),
             lambda table, rng: [measure(as_stored(table), rng, op=False).widened.widened],

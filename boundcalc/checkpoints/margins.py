@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,19 +69,12 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
 
 def best_margin(setting: Setting, margins: Margins) -> tuple[Setting, BoundValue]:
     """The margin on the grid whose risk bound is smallest, and that bound: corrected for that choice (P1)."""
-    best: tuple[Setting, BoundValue] | None = None
-    refusal: object = None
-    for k in margins.grid():
-        gamma = math.ldexp(1.0, -k)
-        sample = replace(setting.sample, margin=gamma, train_error=margins.error(gamma))
-        trial = replace(setting, sample=sample)
-        bound = evaluate(trial, "best")
-        if bound.risk_refusal is not None:
-            refusal = bound.risk_refusal
-            continue
-        if best is None or bound.log_risk < best[1].log_risk:
-            best = trial, bound
-    if best is None:
-        why = f"the margins are not of this model: {refusal}"
-        raise InvalidSetting(why if refusal else "no margin is positive: the model errs on every training sequence")
-    return best
+    grid = [(gamma := math.ldexp(1.0, -k), margins.error(gamma)) for k in margins.grid()]
+    trials = [setting.but(margin=gamma, train_error=error) for gamma, error in grid]
+    bounds = [(trial, evaluate(trial, "best")) for trial in trials]
+    if not bounds:
+        raise InvalidSetting("no margin is positive: the model errs on every training sequence")
+    proved = [pair for pair in bounds if pair[1].risk_refusal is None]
+    if not proved:
+        raise InvalidSetting(f"the margins are not of this model: {bounds[-1][1].risk_refusal}")
+    return min(proved, key=lambda pair: pair[1].log_risk)

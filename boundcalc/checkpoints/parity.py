@@ -22,7 +22,7 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.forward import Network, Rows, fixed_beside
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.traced import Call, Trace, example_inputs, record, rows_read, tokens_before
+from boundcalc.checkpoints.traced import NARROW, Call, Trace, example_inputs, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Step
@@ -33,7 +33,7 @@ SINGLE = 4e-6
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """Rows that were compared: what leaves a layer, or enters it, how far they were apart, and what ran before."""
 
     name: str
@@ -56,7 +56,7 @@ class Parity:
     """
 
     outputs: float | None
-    places: tuple[Place, ...]
+    places: tuple[_Place, ...]
     tolerance: float
     sequences: tuple[int, int]
     row: int | None
@@ -70,8 +70,8 @@ class Parity:
     @property
     def first_difference(self) -> int | None:
         """The first place that does not agree; the number of places where the outputs alone do not."""
-        apart = [place.apart for place in self.places]
-        apart += [math.inf if not apart else 0.0] if self.outputs is None else [self.outputs]
+        outputs = self.outputs if self.outputs is not None else 0.0 if self.places else math.inf
+        apart = [*(place.apart for place in self.places), outputs]
         return next((index for index, far in enumerate(apart) if not far <= self.tolerance), None)
 
     def agreed(self) -> Parity:
@@ -98,11 +98,6 @@ class Parity:
         n, length = self.sequences
         seen = self.outputs is not None
         return Compared(self.module, self.worst, self.tolerance, n, length, len(self.places), seen)
-
-    @property
-    def text(self) -> str:
-        """One line."""
-        return self.compared.text
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -131,12 +126,9 @@ def pass_apart(trace: Trace, model: Model) -> Parity:
         output, row = _at_outputs(ours, trace.outputs, every_row, architecture)
     places = tuple(_inside(model, steps, trace, row))
     turns = model.family.rotate is not None  # by cos and sin that a module often holds in single precision
-    single = turns and any(str(value.dtype) in _NARROW for _, value in module.named_buffers())
+    single = turns and any(str(value.dtype) in NARROW for _, value in module.named_buffers())
     tolerance, size = SINGLE if single or trace.single else ROUNDING, (len(rows), rows.shape[1])
     return Parity(output, places, tolerance, size, row, called(module))
-
-
-_NARROW = ("torch.float32", "torch.complex64")
 
 
 def _apart(a: Rows, b: Rows) -> float:
@@ -167,7 +159,7 @@ def _at_outputs(ours: Rows, theirs: Rows, every_row: bool, architecture: Archite
     )
 
 
-def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> Iterator[Place]:
+def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) -> Iterator[_Place]:
     """What enters and leaves every map and normalisation whose parameter the module applies to rows."""
     calls: Counter[str] = Counter()
     start = 0
@@ -188,7 +180,7 @@ def _inside(model: Model, steps: Sequence[Step], trace: Trace, row: int | None) 
             apart = None if values is None else _rows_apart(ours, values.detach().numpy(), row, tokens_before(model))
             if apart is not None:
                 since = dict.fromkeys(step.layer.brief() for step in steps[start:end])
-                yield Place(f"what {verb} {label}", apart, ", ".join(since) or "nothing")
+                yield _Place(f"what {verb} {label}", apart, ", ".join(since) or "nothing")
                 start = end
 
 

@@ -174,12 +174,12 @@ def _open_safetensors(path: Path) -> Checkpoint:
                 raise CheckpointError(f"{path} has a header of {length:,} bytes, and at most {_MOST_HEADER:,} are read")
             with safe_open(path, "np"):
                 header = json.loads(file.read(length))
-        metadata = header.pop("__metadata__", {})
+        said = header.pop("__metadata__", {}).get("architecture")
         tensors = {name: _mapped(path, name, entry, 8 + length) for name, entry in header.items()}
     config: dict[str, Any] = {}
-    for key in {"architecture", "config"} & set(metadata):
-        with suppress(ValueError, RecursionError):  # text that is no JSON is no config
-            config[key] = json.loads(metadata[key])
+    if said is not None:
+        with suppress(ValueError, RecursionError):  # text that is no JSON is no architecture
+            config["architecture"] = json.loads(said)
     return Checkpoint(str(path), tensors, config)
 
 

@@ -26,6 +26,8 @@ Call = Callable[[Any, Any], Any]
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
 _SUMS = ("add", "radd", "iadd")
+NARROW = ("torch.float32", "torch.float16", "torch.bfloat16", "torch.complex64")
+"""Types below double precision."""
 
 
 @dataclass(eq=False)
@@ -259,9 +261,7 @@ def record(module: Any, batches: Sequence[Any], call: Call | None = None) -> Tra
 
 def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
     """The outputs of a forward pass, which is noted."""
-    import torch
     from torch.overrides import TorchFunctionMode
-    from torch.utils._python_dispatch import TorchDispatchMode
 
     for name, value in module.named_parameters(remove_duplicate=False):
         trace.origins[id(value)] = _Origin((*trace.of(value).names, name))
@@ -270,20 +270,14 @@ def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
     class Note(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
+            trace.single |= any(str(value.dtype) in NARROW for value in _tensors([out]))
             try:
                 trace.note(getattr(func, "__name__", "").strip("_"), args, kwargs or {}, out)
             except Exception as error:  # what cannot be noted is not compared
                 trace.refusal = trace.refusal or str(error)
             return out
 
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            narrow = (torch.float32, torch.float16, torch.bfloat16)
-            trace.single |= any(value.dtype in narrow for value in _tensors([out]))
-            return out
-
-    with ready(), Watch(), Note():
+    with ready(), Note():
         return answer(module, trace.x, call)
 
 

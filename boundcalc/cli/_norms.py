@@ -105,7 +105,8 @@ def _template(model: str, out: Path, options: dict[str, Any]) -> None:
     ignored = {name: f"ignored: {why}" for name, why in mapping.get("ignored", {}).items()}
     write_table([("parameter", "role"), *(mapping["tensors"] | ignored).items()])
     say(", ".join(f"{name} {value}" for name, value in mapping["architecture"].items()))
-    say(f"{out}: {len(mapping['tensors'])} names. {parity.text[0].upper()}{parity.text[1:]}.")
+    text = parity.compared.text
+    say(f"{out}: {len(mapping['tensors'])} names. {text[0].upper()}{text[1:]}.")
 
 
 def _table(audit: Audit) -> None:

@@ -88,7 +88,7 @@ def test_single_precision_in_a_module_is_said() -> None:
     found = compare(module, seen)
     assert found.tolerance == SINGLE
     assert ROUNDING < found.worst < SINGLE
-    assert "single precision" in found.text
+    assert "single precision" in found.compared.text
 
 
 _EDELMAN: dict[str, Any] = {"style": "edelman", "normalisation": "ball"}

@@ -25,7 +25,7 @@ from boundcalc.setting import (
 )
 
 
-class Blocks:
+class _Blocks:
     """The blocks of a model, from the tensors of the first one and the parameters of the family (`setting_of`).
 
     `style`: "pre" (or true) where the normalisation comes before each sublayer; what a sublayer adds is normalised too
@@ -140,7 +140,7 @@ class Blocks:
         yield Residual((self.norm("norm_ffn", at), *self._feed_forward(at)))
 
 
-def read_out(model: Model, blocks: Blocks) -> tuple[list[Layer], int]:
+def _read_out(model: Model, blocks: _Blocks) -> tuple[list[Layer], int]:
     """From rows to logits, by the transform, pooler and read-out that it has; and how many logits.
 
     A model that has none yet ends in rows, or in one that it pools them to.
@@ -175,7 +175,7 @@ def _tied(model: Model) -> bool:
     return language and model.has("embedding") and model.flag("tied")
 
 
-def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding, int]:
+def _tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding, int]:
     """Token, segment and position tables, and T; `longest` is T where there is no table of positions."""
     learned = model.has("positions")
     if learned:
@@ -197,11 +197,11 @@ def tables(model: Model, d: int, longest: int | None = None) -> tuple[Embedding,
 
 def stack(model: Model) -> Architecture:
     """Tables or patches, blocks of one shape, perhaps a last normalisation, and a read-out."""
-    blocks, roles = Blocks(model), set(model.family.tensors.values())
+    blocks, roles = _Blocks(model), set(model.family.tensors.values())
     limit = model.setting_of("longest")
     table = model.shape("embedding")[1] if "embedding" in roles else blocks.d
     name = model.family.reads.get("longest", ("longest",))[0]
-    front, seq_len = tables(model, table, None if limit is None else size(name, limit))
+    front, seq_len = _tables(model, table, None if limit is None else size(name, limit))
     layers: list[Layer] = [front] if front.vocabulary or front.positions != "none" or front.segments else []
     if model.has("W_patch"):
         layers = [blocks.linear("W_patch", *model.shape("W_patch")), *layers]
@@ -214,7 +214,7 @@ def stack(model: Model) -> Architecture:
         layers.append(blocks.norm("norm_final"))
     if model.pooling is not None:
         layers += blocks.pooling(model.pooling)
-    tail, classes = read_out(model, blocks)
+    tail, classes = _read_out(model, blocks)
     radius = 1.0
     if not front.vocabulary:
         pixels = model.has("W_patch") and len(model.place("W_patch").shape) == 4  # in [-1, 1]

@@ -97,12 +97,15 @@ class Model:
 
     def refuse_unread_options(self) -> None:
         """An option that changes nothing is a mistake of its user."""
-        for name, (option, why) in _OPTIONS.items():
-            if getattr(self.options, name) is not None and name not in self._read:
-                raise InvalidSetting(f"{option} has no effect on {self.checkpoint.where}: {why}; leave it out")
-        for name in self.options.settings:  # of a whole config.json only some fields are read
-            if name not in self._read and "model_type" not in self.options.settings:
-                raise InvalidSetting(f"--set {name}=... has no effect: nothing that describes the model reads it")
+        unread = [option for name, option in _OPTIONS.items() if getattr(self.options, name) is not None]
+        read = {_OPTIONS.get(name, f"--set {name}=...") for name in self._read}
+        if "model_type" not in self.options.settings:  # of a whole config.json only some fields are read
+            unread += [f"--set {name}=..." for name in self.options.settings]
+        for option in unread:
+            if option not in read:
+                raise InvalidSetting(
+                    f"{option} has no effect on {self.checkpoint.where}: nothing that describes the model reads it"
+                )
 
     @cached_property
     def architecture(self) -> Architecture:
@@ -348,9 +351,5 @@ LANGUAGE = ("LMHeadModel", "ForCausalLM", "ForMaskedLM", "ForPreTraining")
 """Endings of classes that read out tokens."""
 CLASSIFIERS = ("ForSequenceClassification", "ForTokenClassification", "ForImageClassification", "Model")
 
-_OPTIONS: Mapping[str, tuple[str, str]] = {
-    "seq_len": ("--T", "the model itself gives T"),
-    "input_radius": ("--input-radius", "it reads tokens, whose rows are the embedding table's"),
-    "heads": ("--heads", "the model itself gives the heads"),
-}
-"""Options of a model, and why one may have no effect."""
+_OPTIONS: Mapping[str, str] = {"seq_len": "--T", "input_radius": "--input-radius", "heads": "--heads"}
+"""Options of a model on the command line."""
