@@ -303,6 +303,7 @@ ROWS = {
     ],
     "predictors/rules/check.py": [
         ("a leaf that ends below 0", "value > 0 and", "value > -9 and", _RULES),
+        ("a corner left out", "for t in (up, -down)", "for t in (up,)", _RULES),
         ("cuts that lose a side", "enumerate(tree.parts):", "enumerate(tree.parts[:1]):", _RULES),
     ],
     "predictors/rules/heads.py": [

@@ -34,23 +34,29 @@ ROWS = Path(__file__).with_suffix(".json")
 
 
 class Part(NamedTuple):
-    """A task, the sizes of its samples with the number of networks, and what differs in training."""
+    """A task, the sizes of its samples with the number of networks, and what differs in training and model."""
 
     task: dict[str, Any]
     sizes: dict[int, int]
     train: dict[str, Any]
+    model: dict[str, Any]
 
 
 PARTS = {
-    "conjunction": Part({}, {211: 20, 512: 20, 1000: 20}, {}),
-    "disjunction": Part({"task": "disjunction"}, {300: 10}, {}),
-    "natural law": Part({"law": "natural"}, {300: 10}, {}),
-    "conjunction of 5": Part({"s": 5}, {1000: 10}, {}),
-    "every tenth label wrong": Part({"noise": 0.1}, {1000: 10}, {"steps": 400}),
-    "majority": Part({"task": "majority"}, {300: 10, 1000: 10}, {}),
-    "conjunction, T = 1024": Part({"T": 1024}, {300: 10, 1000: 10}, {}),
-    "parity of 2 of 20": Part({"T": 20, "s": 2, "task": "parity"}, {3000: 5}, {}),
-    "conjunction, more m": Part({}, {300: 20, 3000: 20, 100: 20, 10_000: 20}, {}),
+    "conjunction": Part({}, {211: 20, 512: 20, 1000: 20}, {}, {}),
+    "disjunction": Part({"task": "disjunction"}, {300: 10}, {}, {}),
+    "natural law": Part({"law": "natural"}, {300: 10}, {}, {}),
+    "conjunction of 5": Part({"s": 5}, {1000: 10}, {}, {}),
+    "every tenth label wrong": Part({"noise": 0.1}, {1000: 10}, {"steps": 400}, {}),
+    "majority": Part({"task": "majority"}, {300: 10, 1000: 10}, {}, {}),
+    "conjunction, T = 1024": Part({"T": 1024}, {300: 10, 1000: 10}, {}, {}),
+    "parity of 2 of 20": Part({"T": 20, "s": 2, "task": "parity"}, {3000: 5}, {}, {}),
+    **{
+        f"{name}, {style}": Part({}, {512: 5}, {}, {"style": style, "normalisation": norm})
+        for name, norm in (("LayerNorm", "layernorm"), ("RMSNorm", "rmsnorm"))
+        for style in ("pre", "post")
+    },
+    "conjunction, more m": Part({}, {300: 20, 3000: 20, 100: 20, 10_000: 20}, {}, {}),
 }
 
 
@@ -58,7 +64,7 @@ def trials(part: Part, m: int, seeds: Sequence[int], fresh: int) -> list[Any]:
     """Trials of one part and size."""
     from boundcalc.lab.train.sweep import sweep_from_json
 
-    data = preset("conjunction", m=m, n_test=fresh, seeds=list(seeds), grid={})
+    data = preset("conjunction", model=part.model, m=m, n_test=fresh, seeds=list(seeds), grid={})
     data["task"] |= {"T": 128, **part.task}
     data["train"] |= part.train
     return list(sweep_from_json(data).trials)
@@ -280,8 +286,8 @@ def main(quick: bool = False, store: Path | None = None) -> tuple[Values, Values
     """Certified risks and measured test errors, by task, m and seed."""
     del store  # rows lie next to this file
     if quick:
-        rows = measure("conjunction", Part({"T": 24}, {}, {}), 200, SEEDS[:2], 2000)
-        rows += measure("disjunction", Part({"T": 24, "task": "disjunction"}, {}, {}), 200, SEEDS[:2], 2000)
+        rows = measure("conjunction", Part({"T": 24}, {}, {}, {}), 200, SEEDS[:2], 2000)
+        rows += measure("disjunction", Part({"T": 24, "task": "disjunction"}, {}, {}, {}), 200, SEEDS[:2], 2000)
     else:
         rows = known()
         for name, part in PARTS.items():

@@ -1,4 +1,4 @@
-"""How far a float32 forward pass is from the real-number function, for all inputs at once.
+"""How far a float32 forward pass is from the real-number function, for all inputs at once, without normalisation.
 
 The pass: tables, queries, keys and values row by row, scores, softmax (exp of scores less their largest, divided by the
 sum), W_O, residual, W_1, activation, W_2, residual, read-out. Every operation rounds to nearest, sums are in any order
@@ -32,9 +32,11 @@ _OWN = 1.01
 def float32_error(architecture: Architecture, weights: Mapping[str, Array]) -> float | None:
     """How far the output of the pass is off at most.
 
-    None where weights are no float32 numbers, and where something may overflow.
+    None with a normalisation, where weights are no float32 numbers, and where something may overflow.
     """
     a = architecture
+    if a.normalisation != "none" or not weights:
+        return None
     if any(not np.array_equal(value, value.astype(np.float32)) for value in weights.values()):
         return None
     w = {name: value.astype(np.float64) for name, value in weights.items()}

@@ -19,10 +19,13 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.base.schema import write
 from boundcalc.predictors._statements import read_as
-from boundcalc.predictors.rules._hidden import offset
+from boundcalc.predictors.rules._hidden import least, offset, phi
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.heads import HeadsOn, Inputs
-from boundcalc.predictors.rules.tables import BallTables
+from boundcalc.predictors.rules.tables import BallTables, absolute, beside
+
+_Ends = tuple[arb, arb]
+"""The least and the largest value of something, at most and at least."""
 
 
 class Node:
@@ -39,11 +42,13 @@ class Leaf(Node):
     Attributes:
         slopes: of a line below every hidden unit.
         heads: heads whose effect on the hidden layer is bounded unit by unit, not by a box.
+        scale: about what the first normalisation multiplies with.
     """
 
     label: ClassVar[str] = "leaf"
     slopes: tuple[float, ...]
     heads: tuple[int, ...]
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -138,37 +143,84 @@ def prove(tables: BallTables, rule: Rule, proof: Proof, *, progress: Callable[[s
 
 def least_value(tables: BallTables, leaf: Leaf, sign: int, inputs: Inputs) -> float:
     """A number that sign times f is at least on all the inputs (B2); -inf: nothing is shown."""
-    a = tables.architecture
-    if len(leaf.slopes) != tables.units.ncols() or any(not 0 <= h < a.heads for h in leaf.heads):
+    a, width, normalised = tables.architecture, tables.units.ncols(), tables.centre.ncols()
+    if len(leaf.slopes) != width or any(not 0 <= h < a.heads for h in leaf.heads):
         raise CertificateError("a leaf has one slope per hidden unit, and names heads of the network")
-    total, ranges = sign * tables.k_0[0, 0], _ranges(tables, inputs, sorted(set(leaf.heads)))
-    units = zip(tables.zeta.entries(), tables.g.entries(), leaf.slopes, ranges, strict=True)
-    for zeta, g, slope, (low, high) in units:
-        z = lower_float(zeta + low), upper_float(zeta + high)
-        total += offset(a.activation, sign * g, slope, *z) + arb(slope) * zeta
-    against = -(sign * tables.readout + tables.units * arb_mat([[slope] for slope in leaf.slopes]))
-    bounds = HeadsOn(tables.heads, [inputs]).bounds(*tables.directions(against))
-    total -= sum(map(arb, bounds[:, 0].tolist()), (tables.rho * against)[0, 0])
+    ranges = _read_ranges(tables, inputs, leaf.heads)
+    if not math.isfinite(leaf.scale) or not all(end.is_finite() for ends in ranges for end in ends):
+        return -math.inf
+    scale = _first_scale(tables, ranges[width : width + normalised])
+    total, z = sign * tables.k_0[0, 0], list[tuple[float, float]]()
+    units = zip(tables.zeta.entries(), tables.g.entries(), leaf.slopes, ranges[:width], strict=True)
+    for zeta, g, slope, ends in units:
+        low, high = _scaled(scale, *ends)
+        z.append((lower_float(zeta + low), upper_float(zeta + high)))
+        total = total + offset(a.activation, sign * g, slope, *z[-1]) + arb(slope) * zeta
+    near, bent = arb(leaf.scale), sign * tables.scaled + tables.units * arb_mat([[slope] for slope in leaf.slopes])
+    against, up, down = _most(tables, inputs, [-(sign * tables.straight + near * bent), bent, -bent])
+    # s t - near t is bilinear in the scale s and t = <bent, r>, so it is least at a corner
+    total = total + least([(s - near) * t for s in scale for t in (up, -down)]) - against
+    if normalised and not bool(total > 0):
+        return -math.inf
+    residual = ranges[len(ranges) - normalised :]
+    if tables.post:
+        residual = [_scaled(scale, *ends) for ends in residual]
+    total = tables.scale_of_square(_output_square(tables, residual, z)) * total + sign * tables.last[0, 0]
     return lower_float(total) if total.is_finite() else -math.inf
 
 
-def _ranges(tables: BallTables, inputs: Inputs, exact: Sequence[int]) -> Iterator[tuple[arb, arb]]:
-    """Bounds of <w, r> for every hidden unit's w: of some heads unit by unit, of others from a box."""
-    heads = tables.heads
+def _read_ranges(tables: BallTables, inputs: Inputs, exact: Sequence[int]) -> list[_Ends]:
+    """Bounds of <w, r> for every column w that is read: of some heads column by column, of others from a box."""
+    heads, exact = tables.heads, sorted(set(exact))
     count, _, width = heads.values.shape
     axes = np.broadcast_to(np.concatenate([np.eye(width), -np.eye(width)]), (count, 2 * width, width))
     box = HeadsOn(heads, [inputs]).bounds(axes, np.zeros(axes.shape[:2]))
     box[exact] = 0
     up, down = (arb_mat(1, count * width, half.ravel().tolist()) for half in np.split(box, 2, 1))
-    through = tables.through
-    at = tables.rho * tables.units + (up - down) * through * arb(0.5)
-    spread = (up + down) * arb_mat([[abs(entry) for entry in row] for row in through.tolist()]) * arb(0.5)
+    at = tables.rho * tables.read + (up - down) * tables.through * arb(0.5)
+    spread = (up + down) * absolute(tables.through) * arb(0.5)
     low, high = at - spread, at + spread
     for h in exact:
         bounds = HeadsOn(heads[[h]], [inputs]).bounds(*(part[[h]] for part in tables.both_ways))
         up, down = (arb_mat([half.tolist()]) for half in np.split(bounds[0], 2))
         low, high = low - down, high + up
-    return zip(low.entries(), high.entries(), strict=True)
+    return list(zip(low.entries(), high.entries(), strict=True))
+
+
+def _most(tables: BallTables, inputs: Inputs, columns: Sequence[arb_mat]) -> list[arb]:
+    """Proved upper bounds of <w, r> for some columns w."""
+    w = beside(*columns)
+    bounds = HeadsOn(tables.heads, [inputs]).bounds(*tables.directions(w)).T.tolist()
+    starts = (tables.rho * w).entries()
+    return [sum(map(arb, of_heads), start) for start, of_heads in zip(starts, bounds, strict=True)]
+
+
+def _scaled(scale: Sequence[arb], low: arb, high: arb) -> _Ends:
+    """Bounds of s t for a scale s and low <= t <= high."""
+    return least([s * low for s in scale]), -least([-s * high for s in scale])
+
+
+def _first_scale(tables: BallTables, box: Sequence[_Ends]) -> list[arb]:
+    """The least and the largest scale of the first normalisation, from a box around r C."""
+    smallest = [least([a * a, b * b]) for a, b in box if bool(a > 0) or bool(b < 0)]
+    return [tables.scale_of_square(square) for square in (_largest_square(box), sum(smallest, arb(0)))]
+
+
+def _largest_square(box: Sequence[_Ends]) -> arb:
+    return sum((arb.max(a * a, b * b) for a, b in box), arb(0))
+
+
+def _output_square(tables: BallTables, residual: Sequence[_Ends], z: Sequence[tuple[float, float]]) -> arb:
+    """At least |y C|^2, y the row before the read-out."""
+    name, ends = tables.architecture.activation, list[_Ends]()
+    for a, b in z:
+        at = [phi(name, arb(a)), phi(name, arb(b))]
+        monotone = name == "relu" or a >= -0.75 or b <= -0.76  # GELU falls, then rises, and is above -0.17
+        ends.append((arb.min(*at) if monotone else arb(-0.17), arb.max(*at)))
+    middle, half = (arb_mat([[(b + way * a) / 2 for a, b in ends]]) for way in (1, -1))
+    moved, spread = middle * tables.second + tables.shift, half * absolute(tables.second)
+    sums = zip(residual, moved.entries(), spread.entries(), strict=True)
+    return _largest_square([(low + at - around, high + at + around) for (low, high), at, around in sums])
 
 
 def _leaves(tree: Node | None, fixed: Fixed) -> Iterator[tuple[Fixed, Leaf | None]]:

@@ -1,9 +1,12 @@
 """A network of one attention layer on bits in tables, in balls and in floats: from the stored weights alone.
 
 The tokens are 2 (in the row that is read) and the T bits. p_h(x) = sum_t e_th(x_t) v_th(x_t) / sum_t e_th(x_t), the row
-that is read included, and r = rho + sum_h p_h W_O,h is that row behind the attention. Then
+that is read included, and r = rho + sum_h p_h W_O,h is that row behind the attention. A normalisation is
+N(v) = s(v) v K + offset, s(v) = 1 / sqrt(|v C|^2 / d + eps) (C centres for LayerNorm and is the identity for RMSNorm).
+Without one C has no columns, and s = 1. With the scales s_1 of r and s_2 of the row y before the read-out
 
-    f = k_0 + <readout, r> + sum_j g_j phi(z_j),   z_j = zeta_j + <units_j, r>.
+    f = s_2 F + last,   F = k_0 + <straight, r> + s_1 <scaled, r> + sum_j g_j phi(z_j),   z_j = zeta_j + s_1 <units_j,
+    r>,   y C = (s_1 or 1) r residual + phi(z) second + shift.
 
 docs/certificates.md proves it.
 """
@@ -39,23 +42,45 @@ class Tables(Generic[_Matrix]):
         heads: their weights and values, in floats.
         rounding: how far a float32 pass is off at most, where this is known.
         out: W_O.
+        centre: C.
     """
 
     architecture: Architecture
     heads: Heads
     rounding: float | None
     out: _Matrix
+    centre: _Matrix
     rho: _Matrix
     units: _Matrix
     zeta: _Matrix
     g: _Matrix
-    readout: _Matrix
+    straight: _Matrix
+    scaled: _Matrix
     k_0: _Matrix
+    last: _Matrix
+    residual: _Matrix
+    second: _Matrix
+    shift: _Matrix
 
     @property
     def T(self) -> int:  # noqa: N802 - as everywhere
         """Bits of an input."""
         return self.architecture.seq_len - 1
+
+    @property
+    def post(self) -> bool:
+        """Whether the residual is the normalised row."""
+        return self.architecture.style == "post"
+
+    @property
+    def eps(self) -> float:
+        """What is added to the mean square of a row, in a scale: without a normalisation the scale is 1."""
+        return 1.0 if self.architecture.normalisation == "none" else self.architecture.eps
+
+    def scale_of_square(self, square: Any) -> Any:
+        """1 / sqrt(|C row|^2 / d + eps)."""
+        mean = square / self.architecture.d + self.eps
+        return mean.rsqrt() if isinstance(mean, arb) else 1 / np.sqrt(mean)
 
 
 class FloatTables(Tables[Array]):
@@ -83,13 +108,24 @@ class FloatTables(Tables[Array]):
         """The output from the sums of every head (heads, rows, d_head + 1)."""
         p = (sums[..., :-1] / sums[..., -1:]).swapaxes(0, 1)
         r = self.rho + p.reshape(len(p), -1) @ self.out
-        hidden = float_phi(self.architecture.activation, self.zeta + r @ self.units)
-        return (self.k_0 + r @ self.readout + hidden @ self.g)[:, 0]
+        scale = self._scale(r @ self.centre)
+        hidden = float_phi(self.architecture.activation, self.zeta + scale * (r @ self.units))
+        f = self.k_0 + r @ self.straight + scale * (r @ self.scaled) + hidden @ self.g
+        y = (scale if self.post else 1) * (r @ self.residual) + hidden @ self.second + self.shift
+        return (self._scale(y) * f + self.last)[:, 0]
+
+    def _scale(self, rows: Array) -> Array:
+        return self.scale_of_square((rows**2).sum(1, keepdims=True))
+
+    @cached_property
+    def read(self) -> Array:
+        """Columns of r whose ranges are wanted: of the hidden units, and of C."""
+        return np.concatenate([self.units, self.centre], 1)
 
     @cached_property
     def through(self) -> Array:
-        """The units as the heads see them (heads, d_head, units)."""
-        return (self.out @ self.units).reshape(len(self.heads.relative), -1, self.units.shape[1])
+        """`read` as the heads see it (heads, d_head, columns)."""
+        return (self.out @ self.read).reshape(len(self.heads.relative), -1, self.read.shape[1])
 
 
 class BallTables(Tables[arb_mat]):
@@ -103,14 +139,19 @@ class BallTables(Tables[arb_mat]):
         return FloatTables(**values)
 
     @cached_property
+    def read(self) -> arb_mat:
+        """Columns of r whose ranges are wanted: of the hidden units, of C, and in style post of the residual."""
+        return beside(self.units, self.centre, *[self.residual] * self.post)
+
+    @cached_property
     def through(self) -> arb_mat:
-        """The units as the heads see them, one head below the other."""
-        return self.out * self.units
+        """`read` as the heads see it, one below the other."""
+        return self.out * self.read
 
     @cached_property
     def both_ways(self) -> tuple[Array, Array]:
-        """The units and their opposites, as directions of the heads."""
-        w, off = self.directions(self.units)
+        """The columns that are read and their opposites, as directions of the heads."""
+        w, off = self.directions(self.read)
         return np.concatenate([w, -w], 1), np.concatenate([off, off], 1)
 
     def directions(self, columns: arb_mat) -> tuple[Array, Array]:
@@ -120,52 +161,105 @@ class BallTables(Tables[arb_mat]):
         return w, (off + HALF * np.abs(w)).sum(2)
 
 
+def absolute(matrix: arb_mat) -> arb_mat:
+    """The absolute values of a matrix."""
+    return arb_mat([[abs(entry) for entry in row] for row in matrix.tolist()])
+
+
+def beside(*matrices: arb_mat) -> arb_mat:
+    """Matrices side by side."""
+    return arb_mat([column for matrix in matrices for column in matrix.transpose().tolist()]).transpose()
+
+
 def _refuse_other_architectures(architecture: Architecture) -> None:
     """Raises `InvalidSetting` for every architecture that the tables do not describe."""
     a = architecture
-    alike = a.own_row in (None, _READ_TOKEN) and a.activation in ("gelu", "relu") and a.seq_len > 1
+    names = ("seq_len", "heads", "d", "d_ff", "style", "activation", "normalisation", "vocabulary", "own_row", "eps")
+    values = {name: getattr(a, name) for name in names if a.unread(name) is None}
+    alike = a.own_row in (None, _READ_TOKEN) and a.vocabulary == _READ_TOKEN + 1 and a.activation in ("gelu", "relu")
+    alike &= a.style in ("pre", "post") and a.normalisation in ("none", "layernorm", "rmsnorm") and a.seq_len > 1
     if alike:
-        names = ("seq_len", "heads", "d", "d_ff", "activation", "own_row")
-        read = {"vocabulary": _READ_TOKEN + 1, "positions": "learned", **{name: getattr(a, name) for name in names}}
-        expected = Architecture(depth=1, style="post", normalisation="none", residual=True, bias=True, **read)
+        expected = Architecture(depth=1, residual=True, bias=True, positions="learned", **values)
         alike = a.stages == expected.stages and a.classes == expected.classes
     if not alike:
         raise InvalidSetting(
             "a rule is proved of networks that read bits (tokens 0, 1) and token 2 in the row that is read, by one "
-            "attention layer (softmax, residuals, biases, learned positions, no mask, cap or normalisation), GELU "
-            "(exact) or ReLU, as one number; this architecture is another"
+            "attention layer (softmax, residuals, biases, learned positions, no mask or cap), GELU (exact) or ReLU, "
+            "style pre or post with layernorm, rmsnorm or none, as one number; this architecture is another"
         )
 
 
 def tables_of(architecture: Architecture, weights: Mapping[str, Array]) -> BallTables:
     """The tables of stored weights; refuses tensors that are missing, too many, of another shape or not finite."""
     _refuse_other_architectures(architecture)
-    _check(_shapes_of(architecture), weights)
+    shapes = _shapes_of(architecture)
+    _check(shapes, weights)
+    a, normal, post = architecture, architecture.normalisation != "none", architecture.style == "post"
 
     def balls(name: str, *index: int) -> arb_mat:
         """Exact: every stored float is a binary number. Vectors are rows."""
-        return arb_mat(np.atleast_2d(weights[name][index]).astype(np.float64).tolist())
+        array = np.atleast_2d(weights[name][index]).astype(np.float64)
+        return arb_mat(array.tolist())
+
+    mean = arb(int(a.normalisation == "layernorm")) / a.d
+    centre = arb_mat([[int(i == j) - mean for j in range(a.d)] for i in range(a.d)]) if normal else arb_mat(a.d, 0)
+
+    def around(which: int) -> tuple[list[arb], arb_mat]:
+        """Gain and offset of a normalisation."""
+        gain = [name for name in shapes if ".gain" in name][which]
+        offset = gain.replace("gain", "offset")
+        return balls(gain).entries(), balls(offset) if offset in shapes else arb_mat(1, a.d)
+
+    def behind(which: int, matrix: arb_mat) -> tuple[arb_mat, arb_mat]:
+        """K M and offset M, for a matrix M behind a normalisation; M and 0 without."""
+        if not normal:
+            return matrix, arb_mat(1, matrix.ncols())
+        gain, offset = around(which)
+        scaled = [[g * entry for entry in row] for g, row in zip(gain, matrix.tolist(), strict=True)]
+        return centre * arb_mat(scaled), offset * matrix
 
     (zero, one, token), (first, *others) = balls("embedding").tolist(), balls("positions").tolist()
     rows = arb_mat([*others, *others, first]) + arb_mat([zero] * len(others) + [one] * len(others) + [token])
-    read, scores, values = arb_mat(rows.tolist()[-1:]), list[arb_mat](), list[arb_mat]()
-    for h in range(architecture.heads):
-        q = (read * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(architecture.head_width).sqrt())
-        scores.append(rows * (balls("W_K[0]", h) * q.transpose()))
-        values.append(rows * balls("W_V[0]", h))
-    out, readout = balls("W_O[0]"), balls("readout")
+    read, seen = arb_mat(rows.tolist()[-1:]), rows
+    if normal and not post:  # every row is normalised before the attention, by itself
+        gain, offset = around(0)
+        seen = arb_mat([_normalised(a, row, gain, offset.entries()) for row in (rows * centre).tolist()])
+    query, scores, values = arb_mat(seen.tolist()[-1:]), list[arb_mat](), list[arb_mat]()
+    for h in range(a.heads):
+        q = (query * balls("W_Q[0]", h) + balls("b_Q[0]", h)) * (1 / arb(a.head_width).sqrt())
+        scores.append(seen * (balls("W_K[0]", h) * q.transpose()))
+        values.append(seen * balls("W_V[0]", h))
+    out, w_2, b_2 = balls("W_O[0]"), balls("W_2[0]"), balls("b_2[0]")
+    inner = 0 if post else 1
+    (units, zeta), (readout, last) = behind(inner, balls("W_1[0]")), behind(-1, balls("readout"))
+    straight, (scaled, k_0) = readout, (arb_mat(a.d, 1), arb_mat(1, 1))
+    residual, shift = centre, arb_mat(1, centre.ncols())
+    if post:  # the residual is the normalised row
+        straight, (scaled, k_0), (residual, shift) = scaled, behind(inner, readout), behind(inner, centre)
     return BallTables(
-        architecture,
+        a,
         Heads.of([weights_of_scores(column.entries()) for column in scores], values),
-        float32_error(architecture, weights),
+        float32_error(a, weights),
         out=out,
         rho=read + balls("b_O[0]") + arb_mat([balls("b_V[0]").entries()]) * out,
-        units=balls("W_1[0]"),
-        zeta=balls("b_1[0]"),
-        g=balls("W_2[0]") * readout,
-        readout=readout,
-        k_0=balls("b_2[0]") * readout + balls("b_readout"),
+        units=units,
+        zeta=zeta + balls("b_1[0]"),
+        g=w_2 * readout,
+        straight=straight,
+        scaled=scaled,
+        k_0=b_2 * readout + k_0,
+        last=last + balls("b_readout"),
+        centre=centre,
+        residual=residual,
+        second=w_2 * centre,
+        shift=b_2 * centre + shift,
     )
+
+
+def _normalised(a: Architecture, centred: list[arb], gain: list[arb], offset: list[arb]) -> list[arb]:
+    """A row behind a normalisation, from the row times C."""
+    scale = (sum((ball * ball for ball in centred), arb(0)) / a.d + arb(a.eps)).rsqrt()
+    return [x * scale * g + o for x, g, o in zip(centred, gain, offset, strict=True)]
 
 
 def _shapes_of(a: Architecture) -> dict[str, tuple[int, ...]]:

@@ -20,6 +20,7 @@ from boundcalc.base.errors import CertificateError
 from boundcalc.cli import main
 from boundcalc.lab.train.certify import examples_of, trained_network
 from boundcalc.lab.train.sweep import PRESETS, sweep_from_json
+from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import Rule
@@ -159,6 +160,20 @@ def test_a_rule_read_off_a_prefix(tmp_path: Path):
     assert entry["risk"] < 0.1
     assert "bits" not in entry
     assert run("verify", str(file)).exit_code == 0
+
+
+@pytest.mark.parametrize("style", ["pre", "post"])
+@pytest.mark.parametrize("normalisation", ["layernorm", "rmsnorm"])
+def test_networks_with_normalisation_are_proved_too(style: str, normalisation: str):
+    preset = PRESETS["conjunction"]
+    model = {"style": style, "normalisation": normalisation}
+    trial = sweep_from_json({**preset, "model": model, "grid": {"T": 32, "m": 300}, "seeds": [42]}).trials[0]
+    stored, data = trained_network(trial), examples_of(trial)[0]
+    found = explain_network(stored, data)
+    assert found.certificate is not None
+    assert sorted(found.rule.positions) == examples_world(trial)
+    told = verify_predictor(found.certificate, data, lambda _: stored).established or ""
+    assert "not for a float32 pass" in told
 
 
 def test_the_scripts_keep_their_promises():

@@ -24,9 +24,10 @@ def architecture(
 
 
 def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
-    """Weights for it, float32."""
-    g = np.random.default_rng(seed)
-    return {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in _shapes_of(a).items()}
+    """Weights for it, float32; gains around 1."""
+    g, shapes = np.random.default_rng(seed), _shapes_of(a)
+    weights = {name: (size * g.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+    return {name: value + np.float32("gain" in name) for name, value in weights.items()}
 
 
 def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, **more: object):
