@@ -65,12 +65,12 @@ def data_of(task: str, m: int, seed: int) -> tuple[Any, Any]:
 def plans(m: int) -> dict[str, Any]:
     """Holdout, and a short list of prefixes and picks in which holdout is too: fixed before the data, each with its
     share."""
-    from boundcalc.predictors.plans import default_splits, splits, stops
+    from boundcalc.predictors.plans import Member, default_splits, stops
 
     quarter, half = m // 4, m // 2
     listed = (
         *stops(m - quarter, [8] * 4, (16, 32), prefix=quarter),
-        *splits([half]),
+        Member(half),
         *stops(m - half, [8] * 2, (16,), prefix=half),
     )
     return {"holdout": default_splits(m), "p2l": listed}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from boundcalc.base import files
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import CertificateError
 from boundcalc.base.output import write_json
 from boundcalc.base.registry import Registry
 from boundcalc.base.rounding import up
@@ -108,10 +108,7 @@ class PredictorCertificate:
     def __post_init__(self) -> None:
         """Refuse what does not fit together; whether the risk follows is for `verify_predictor`."""
         method = self._method
-        try:
-            check_fields(self)
-        except InvalidSetting as error:
-            raise CertificateError(str(error)) from None
+        check_fields(self)
         typed = [_typed(method.alternative, "an alternative", entry) for entry in self.alternatives]
         object.__setattr__(self, "alternatives", tuple(typed))
         object.__setattr__(self, "evidence", _typed(method.evidence, "evidence", self.evidence))
@@ -273,12 +270,11 @@ def verify_predictor(
         shown = None if learner_of is None or method.prove is None else method.prove(certificate, learner_of)
         return _Verified(value, proved=shown)
 
-    def none(recipe: Mapping[str, Any]) -> Any:
-        raise CertificateError(
-            f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}"
-        )
+    return _Verified(value, method.establish(certificate, data, learner_of or _no_learner))
 
-    return _Verified(value, method.establish(certificate, data, learner_of or none))
+
+def _no_learner(recipe: Mapping[str, Any]) -> Any:
+    raise CertificateError(f"its learner is needed to train again: nothing makes one of kind {recipe.get('kind')!r}")
 
 
 def of_format(what: str, data: object, form: str) -> dict[str, Any]:

@@ -198,14 +198,19 @@ def _replay(learner: Learner, data: Data, member: Member, stop: _Stop) -> Any:
     others = shuffle.permutation(rest)[:_OTHERS]
     again = Run(learner, data, member, shuffle.permutation(np.concatenate([picks, others])))
     stopped = again.go_to(member).stop()
-    if stopped.picks != stop.picks or stopped.weights != stop.weights:
-        what = "picked other examples" if stopped.picks != stop.picks else "ended in other weights"
+    if differs := _differences(stop._replace(wrong=stopped.wrong), stopped):
         raise NotReproduced(
-            f"no certificate: run again on the {len(stop.picks)} picks and {len(others)} others, the learner {what}. "
-            "It must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of "
-            "one shape, and look at no other candidate"
+            f"no certificate: run again on the {len(stop.picks)} picks and {len(others)} others, {differs}. A learner "
+            "must depend on the examples it is given alone: fix its seeds, score in evaluation mode, in chunks of one "
+            "shape, and look at no other candidate"
         )
     return again.state
+
+
+def _differences(before: _Stop, after: _Stop) -> str:
+    """In what a run ended otherwise."""
+    words = ("other examples are picked", f"{after.wrong} errors, not {before.wrong}", "the weights differ in some bit")
+    return " and ".join(what for what, a, b in zip(words, before, after, strict=True) if a != b)
 
 
 @dataclass(frozen=True)
@@ -230,18 +235,12 @@ def _establish(certificate: PredictorCertificate, data: Any, learner_of: Learner
     if write(learner.recipe) != evidence.recipe:
         raise NotReproduced("the learner's recipe is not that of the certificate")
     stop = Run(learner, data.take(places), member, np.arange(member.prefix, len(data))).go_to(member).stop()
-    differs: list[str] = []
-    if tuple(places[list(stop.picks)].tolist()) != evidence.picks:
-        differs.append("other examples are picked")
-    if stop.wrong != certificate.errors:
-        differs.append(f"{stop.wrong} errors, not {certificate.errors}")
-    if stop.weights != evidence.weights:
-        differs.append("the weights are not equal to the bit")
-    if differs:
+    stop = stop._replace(picks=tuple(places[list(stop.picks)].tolist()))
+    if differs := _differences(_Stop(evidence.picks, certificate.errors, evidence.weights), stop):
         here, there = write(learner.environment), evidence.environment
         names = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
         why = f" (here {', '.join(names)} differ: run it here and issue a certificate of its own)" if names else ""
-        raise NotReproduced(f"trained again, {' and '.join(differs)}{why}")
+        raise NotReproduced(f"trained again, {differs}{why}")
     what = f"the same {member.stop} picks" if member.stop else "the same split"
     return f"trained again on these examples: {what}, the same errors, weights equal to the bit"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -137,11 +137,6 @@ class Member:
         return (G10R if name == "G10r" else H).risk({"errors": errors, **facts}, delta)
 
 
-def splits(prefixes: Iterable[int], *, seed: int = 0) -> tuple[Member, ...]:
-    """Holdout: a model per prefix, tested on the rest."""
-    return tuple(Member(prefix=prefix, seed=seed) for prefix in prefixes)
-
-
 def stops(
     n: int, batches: Sequence[int], at: Sequence[int], *, prefix: int = 0, seed: int = 0, clean: float = 0.5
 ) -> tuple[Member, ...]:
@@ -163,7 +158,7 @@ def stops(
 
 def default_splits(m: int, *, seed: int = 0) -> tuple[Member, ...]:
     """Holdout: a quarter, a half or three quarters train."""
-    return splits(sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}), seed=seed)
+    return tuple(Member(prefix, seed=seed) for prefix in sorted({max(1, m * part // 4) for part in (1, 2, 3)} - {m}))
 
 
 _FIRST = 32

@@ -185,10 +185,7 @@ class Score:
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        try:
-            check_fields(self)
-        except InvalidSetting as error:
-            raise CertificateError(str(error)) from None
+        check_fields(self)
         _ = self._facts
 
     @cached_property

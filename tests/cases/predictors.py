@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
@@ -18,7 +19,7 @@ from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_ar
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
 from boundcalc.predictors.picking import pick_to_learn
-from boundcalc.predictors.plans import Member, splits, stops
+from boundcalc.predictors.plans import Member, stops
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
@@ -124,11 +125,7 @@ def _binomial(n: int, p: float) -> list[float]:
 
 def _just_below(n: int, errors: int, delta: float) -> float:
     """A rate at which so few errors are a little likelier than delta."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.fsum(_binomial(n, middle)[: errors + 1]) > delta else (low, middle)
-    return 0.99 * low
+    return 0.99 * float(beta.isf(delta, errors + 1, n - errors))
 
 
 def _fixed(n: int = 30, delta: float = 0.05) -> Iterator[World]:
@@ -183,11 +180,11 @@ def _noisy() -> tuple[Data, Data]:
 
 
 def _holdout() -> Iterator[PredictorExample]:
-    yield _run(*_noisy(), splits([30, 60]), _fixed())
+    yield _run(*_noisy(), [Member(30), Member(60)], _fixed())
 
 
 def _p2l() -> Iterator[PredictorExample]:
-    yield _run(*_noisy(), [*splits([40]), *stops(80, [30], [30], prefix=40)], _fixed())
+    yield _run(*_noisy(), [Member(40), *stops(80, [30], [30], prefix=40)], _fixed())
     yield _run(*_noisy(), stops(120, [2] * 5, [4, 10]), _picked())
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import Certified, PredictorCertificate, verify_predictor
-from boundcalc.predictors.data import Array, Data, digest_of_arrays
+from boundcalc.predictors.certificate import PredictorCertificate, verify_predictor
+from boundcalc.predictors.data import Array, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message, float_risk
 from boundcalc.predictors.reference import Law, Reference
 from boundcalc.predictors.shorten import shorten
@@ -22,25 +20,19 @@ CODE = Code(REFERENCE)
 
 
 DATA = draw(5, 80, 0.1)
-BIT = [Message(0, {"votes": Update(0, {place: 1})}) for place in range(BITS)]
-
-
-def made(data: Data = DATA, message: Message = BIT[3], delta: float = 0.05) -> Certified:
-    return certify_message(Linear(), CODE, message, data, delta)
 
 
 def test_the_search_guesses_the_number_that_is_proved() -> None:
-    found = made().certificate
+    message = Message(0, {"votes": Update(0, {3: 1})})
+    found = certify_message(Linear(), CODE, message, DATA, 0.05).certificate
     assert found.risk == pytest.approx(float_risk(found.facts["errors"], 80, found.facts["bits"], 0.05), rel=1e-6)
     assert 0.1 < found.risk < 0.5
 
 
 def test_the_bits_of_a_reference_are_pinned() -> None:
     laws = {law: Law((3, 4), law, 0.7) for law in ("uniform", "normal", "constant")}
-    assert digest_of_arrays(Reference(laws).weights(5)) == PINNED
-
-
-PINNED = "7af7c80a0766a6ce1f485affaa95a80576feb1d7a8ba2d0953de160328fd2bdd"
+    pinned = "7af7c80a0766a6ce1f485affaa95a80576feb1d7a8ba2d0953de160328fd2bdd"
+    assert digest_of_arrays(Reference(laws).weights(5)) == pinned
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -63,14 +55,11 @@ def test_the_search_finds_few_bits_and_answers_for_its_number(noise: float) -> N
     assert certificate.facts["bits"] < 45
     assert certificate.risk < 0.12 + 2.5 * noise
     assert float((network.scores(found.state, test) <= 0).mean()) <= certificate.risk
-    again = verify_predictor(certificate, data, ModelNetwork.from_recipe)
-    assert again.established is not None
-    assert json.dumps(certificate.to_json())
 
 
-def trained(seed: int = 0) -> dict[str, Array]:
+def trained() -> dict[str, Array]:
     """A vote for bit 3, and noise that training left."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     votes = 0.02 * rng.standard_normal((BITS, 1))
     votes[3] += 1.3
     return {"votes": votes, "bias": 0.01 * rng.standard_normal(1)}
@@ -92,8 +81,8 @@ def test_rounded_weights_are_certified_and_decode_to_the_bit() -> None:
 
 def test_codes_share_delta_and_the_better_reference_is_taken() -> None:
     data, weights = draw(1, 400, 0.05), trained()
-    start = {name: value + (0.5 if name == "votes" else 0.0) * (np.arange(value.size) == 3).reshape(value.shape)
-             for name, value in trained(0).items()}  # fmt: skip
+    start = trained()
+    start["votes"][3] += 0.5
     near = Code(Reference.of_checkpoint(start))
     made = shorten(Linear(start), [CODE, near], weights, data, 0.05)
     listed = made.certificate.alternatives

@@ -11,13 +11,7 @@ from flint import arb
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import issue
-from boundcalc.predictors.pac_bayes import (
-    Group,
-    LatticeLaw,
-    Prior,
-    certify_draws,
-    log_ratio,
-)
+from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws, log_ratio
 from boundcalc.predictors.reference import Law, Reference
 from tests.predictors.test_occam import BITS, DATA, Linear
 
@@ -29,10 +23,7 @@ PRIOR = Prior(REFERENCE, 0, (Group("votes", None, 1.0), Group("bias", None, 0.5)
 def test_a_lattice_law_sums_to_one_and_is_drawn_as_it_says(law: LatticeLaw) -> None:
     low, high = law.ends
     masses = {k: law.log_mass(k).exp() for k in range(low, high + 1)}
-    total = arb(0)
-    for mass in masses.values():
-        total = total + mass
-    assert total.contains(1)
+    assert sum(masses.values(), arb(0)).contains(1)
     size = 4000
     counts = Counter(law.draw(int((i + Fraction(1, 2)) * 2**96 / size)) for i in range(size))
     for k, mass in masses.items():

@@ -18,8 +18,8 @@ from boundcalc.lab.train.tasks import task_from_json
 from boundcalc.lab.train.trial import Trial, model_for
 from boundcalc.predictors.certificate import verify_predictor
 from boundcalc.predictors.data import Data
-from boundcalc.predictors.picking import Learner, NotReproduced, Run, pick_to_learn
-from boundcalc.predictors.plans import Member, default_picks, splits, stops
+from boundcalc.predictors.picking import Learner, Run, pick_to_learn
+from boundcalc.predictors.plans import Member, default_picks, stops
 
 QUICK = PickRule(prefix_steps=60, round_steps=20)
 
@@ -90,28 +90,13 @@ def test_a_score_does_not_depend_on_who_else_is_scored(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_certificate_is_made_again_from_its_recipe(name: str) -> None:
     learner, data = MODELS[name]()
-    for members in (splits([30, 60]), stops(60, [4, 4], [0, 8], prefix=30)):
+    for members in ([Member(30), Member(60)], stops(60, [4, 4], [0, 8], prefix=30)):
         made = pick_to_learn(learner, data, members, 0.05)
         again = verify_predictor(made.certificate, data, ModelLearner.from_recipe)
         assert again.established is not None
         assert "equal to the bit" in again.established
     with pytest.raises(CertificateError, match="makes no model"):
         ModelLearner.from_recipe({"kind": "model"})
-
-
-def test_a_module_that_forgets_its_seed_is_refused() -> None:
-    """Weights from a global generator: nothing can be certified."""
-    width, asked = 12, [0]
-
-    def make() -> nn.Module:
-        asked[0] += 1
-        torch.manual_seed(asked[0])
-        return Small(width)
-
-    learner = ModuleLearner(rule=QUICK, make=make, name="forgetful")
-    data = MODELS["bits"]()[1]
-    with pytest.raises(NotReproduced, match="no certificate"):
-        pick_to_learn(learner, data, stops(90, [4, 4], [8]), 0.05)
 
 
 def test_a_conjunction_is_certified_from_picks() -> None:

@@ -6,17 +6,17 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from boundcalc.base.errors import BoundcalcError
 from boundcalc.predictors.certificate import (
-    METHODS,
     Method,
     PredictorCertificate,
     issue,
@@ -80,18 +80,9 @@ class PredictorExample:
         )
 
 
-@contextmanager
-def _known(method: Method) -> Iterator[None]:
+def _known(method: Method) -> AbstractContextManager[Any]:
     """The reader knows this method for a while, instead of another of its name."""
-    before = known_methods().get(method.name)
-    METHODS[method.name] = method
-    try:
-        yield
-    finally:
-        if before is None:
-            METHODS.pop(method.name)
-        else:
-            METHODS[before.name] = before
+    return patch.dict(known_methods(), {method.name: method})
 
 
 def _refused(raw: Mapping[str, Any], at: PredictorExample, data: Any) -> bool:
