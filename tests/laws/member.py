@@ -3,57 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from boundcalc.engine._witness import State, best_state, first_token
-from boundcalc.layers.base import weights_of
 from boundcalc.setting import Embedding, Setting
 from boundcalc.testing._drawing import Array, Dice, Parameters, within
 from tests.soundness.network import Network
 
-Arrays = dict[tuple[str, int | None, int | None], np.ndarray]
 
-
-@dataclass(frozen=True)
-class Member:
-    """A network of a class, as arrays.
-
-    Attributes:
-        weights: by kind, block and head (None where there is one).
-        inputs: one of each label: T rows, or T tokens, of which the first is the one that is read where it has no data.
-        margin: of both, as floats with room for their rounding.
-    """
-
-    weights: Arrays
-    inputs: tuple[np.ndarray, np.ndarray]
-    margin: float
-
-
-def member(setting: Setting) -> Member | None:
-    """The network that `built_margin` is about, or None."""
-    state, margin = best_state(setting)
-    if state is None:
-        return None
-    a = setting.architecture
-    weights: Arrays = {}
-    for weight in weights_of(a.stages, a.seq_len):
-        for copy in range(weight.copies):
-            for part in weight.read(setting.norms, copy if weight.heads else None):
-                head = copy * part.copies // weight.copies if part.heads or part.copies > 1 else None
-                top = setting.norms.find(part.kind, part.block).sup if part.role == "gain" else 0.0
-                weights[part.kind, part.block, head] = np.full(part.shape, top or 0.0)
+def member(setting: Setting) -> tuple[Parameters, tuple[Array, Array]]:
+    """The network that `built_margin` is about, and an input of each label: rows, or tokens."""
+    state, _ = best_state(setting)
+    assert state is not None
+    weights = Network.of(setting).zeros()
+    for (kind, block, _), array in weights.items():
+        if kind.endswith(".gain"):
+            array[...] = setting.norms.find(kind, block).sup or 0.0
     for entry in state.entries:
         for (kind, block, _), array in weights.items():
             if (kind, block) == (entry.kind, entry.block):
                 for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
                     if value := entry.shape[2 * row + column]:
                         array[np.array(entry.starts) + row, column] = value * entry.factor
-    return Member(weights, _inputs(setting, state, weights), margin)
+    return weights, _inputs(setting, state, weights)
 
 
-def _inputs(setting: Setting, state: State, weights: Arrays) -> tuple[np.ndarray, np.ndarray]:
+def _inputs(setting: Setting, state: State, weights: Parameters) -> tuple[Array, Array]:
     a = setting.architecture
     first = a.stages[0]
     for layer in a.stages:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -162,3 +163,28 @@ def with_rows(given: Budget) -> Budget:
     """A table's budget, with the norm of its rows."""
     part = None if given.distance is None else replace(given.distance, row=given.distance.op)
     return replace(given, row=given.op, distance=part)
+
+
+def edelman(rng: random.Random, **changes: Any) -> Setting:
+    """A setting of the first paper's architecture on vectors, of any sample, often with norms of its own."""
+    fields: dict[str, Any] = {
+        "depth": rng.choice((1, 1, 2, 2, 3, 4)),
+        "d": rng.choice((4, 8, 18, 64, 200, 768)),
+        "seq_len": round(math.exp(rng.uniform(0.7, 7))),
+        "heads": rng.choice((1, 1, 1, 2)),
+        "readout": rng.choice(("cls", "cls", "mean")),
+        "normalisation": rng.choice(("ball", "ball", "none")),
+        "input_radius": rng.choice((1.0, 1.0, 0.5, 2.0)),
+    }
+    return with_norms(rng, Setting.of(**fields | changes), ("W_QK", "W_V", "W_1", "readout"))
+
+
+def with_norms(rng: random.Random, about: Setting, kinds: Sequence[str]) -> Setting:
+    """With a sample of any size, and norms of their own for some matrices."""
+    budgets: dict[str, Budget] = {}
+    for kind in rng.sample(kinds, rng.randint(0, 3)):
+        op = math.exp(rng.uniform(-2, 1.5))
+        fro, transposed = rng.choice((None, op * rng.uniform(1, 2))), rng.choice((None, 3 * op))
+        budgets[kind] = Budget(op=op, fro=fro, two_one=op * rng.uniform(2, 3), two_one_t=transposed)
+    sample = Sample(round(10 ** rng.uniform(1, 9)), rng.choice((0.05, 0.01, 0.3)), margin=10 ** rng.uniform(-3, 0.4))
+    return replace(about, norms=Norms(C=math.exp(rng.uniform(-2, 1.5)), budgets=budgets), sample=sample)

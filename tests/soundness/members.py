@@ -8,20 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.layers.base import weights_of
 from boundcalc.proof.floor import Floor
-from boundcalc.setting.norms import place_named
 from boundcalc.statements.floors import A, B, C, D, E, N
 from boundcalc.statements.floors._residual import gain, stored
 from boundcalc.statements.floors.base import Construction, Room
+from boundcalc.testing._drawing import Array, Parameters
+from tests.soundness.network import Network
 
-Array = np.ndarray
 Rows = Sequence[tuple[int, Sequence[tuple[int, float]]]]
 """Input rows as (how many, [(coordinate, value)]); the first coordinate is negated in the cell's partner (F2, F3)."""
 HALF = math.sqrt(0.5)
 
 
-def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], list[Array]]:
+def members_of(floor: Floor, signs: Sequence[float]) -> tuple[Parameters, list[Array]]:
     """The network of a choice of signs (by F2 of a vector of length sqrt(n)), and its rows or tokens for each cell.
 
     By F2 and F3 all cells + stand before all cells -.
@@ -44,17 +43,14 @@ def members_of(floor: Floor, signs: Sequence[float]) -> tuple[dict[str, Array], 
     return weights, inputs
 
 
-def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[dict[str, Array], list[Rows]]:
+def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[Parameters, list[Rows]]:
     """A to E: W_1, later W_V and the read-out have the one entry (1, 1), later W_QK are 0."""
-    a, last, r, T = room.setting.architecture, room.d - 1, float(room.radius), room.seq_len
-    weights = {"readout": np.zeros((a.d, 1))}
-    weights["readout"][0, 0] = room.one("readout")
-    for block in range(a.depth):
-        weights |= {f"{kind}[{block}]": np.zeros((a.heads, a.d, a.d)) for kind in ("W_QK", "W_V")}
-        weights[f"W_1[{block}]"] = np.zeros((a.d, a.d))
-        weights[f"W_1[{block}]"][0, 0] = room.one("W_1", block)
-        weights[f"W_V[{block}]"][0, 0, 0] = room.one("W_V", block) if block else 0.0
-    scores, values = weights["W_QK[0]"][0], weights["W_V[0]"][0, :, 0]
+    last, r, T = room.d - 1, float(room.radius), room.seq_len
+    weights = Network.of(room.setting).zeros()
+    for (kind, block, head), array in weights.items():
+        if kind in ("W_1", "readout") or (kind == "W_V" and block and not head):
+            array[0, 0] = room.one(kind, block)
+    scores, values = weights["W_QK", 0, 0], weights["W_V", 0, 0][:, 0]
     match construction:
         case A(n, plus):
             scores[:n, last] = np.array(signs) * float(room.scores(1, n) * room.temperature) / math.sqrt(n)
@@ -97,20 +93,17 @@ def _edelman(room: Room, construction: Construction, signs: Sequence[float]) -> 
     raise AssertionError(construction)
 
 
-def _residual(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[dict[str, Array], list[Rows]]:
+def _residual(room: Room, construction: Construction, signs: Sequence[float]) -> tuple[Parameters, list[Rows]]:
     """N: gains as large as they may be, four maps with the entry (1, 1), the signs in the table; all else is 0."""
     assert isinstance(construction, N)
     a, n = room.setting.architecture, construction.n
-    weights: dict[str, Array] = {}
-    for weight in weights_of(a.stages, a.seq_len):
-        for part in weight.all:
-            array = np.zeros((part.copies, *part.shape) if part.heads else part.shape)
-            weights[place_named(part.kind, part.block)] = array
-            if part.role == "gain":
-                array[...] = gain(room, part.kind, part.block)
-            elif part.kind in ("W_V", "W_O", "W_pool", "readout"):
-                array[(0,) * array.ndim] = stored(room, room.one(part.kind, part.block))
-    table = weights["embedding" if a.vocabulary else "W_patch"]
+    weights = Network.of(room.setting).zeros()
+    for (kind, block, head), array in weights.items():
+        if kind.endswith(".gain"):
+            array[...] = gain(room, kind, block)
+        elif kind in ("W_V", "W_O", "W_pool", "readout") and not head:
+            array[0, 0] = stored(room, room.one(kind, block))
+    table = weights["embedding" if a.vocabulary else "W_patch", None, None]
     table[:n, 0] = np.array(signs) * float(construction.entry(room))
     size = 1.0 if a.vocabulary else float(room.radius)
     return weights, [[(a.seq_len, [(i, size)])] for i in range(n)]

@@ -7,21 +7,37 @@ budget that changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from boundcalc.base.numbers import FLOAT
 from boundcalc.checkpoints.forward import NUMPY, rotary
-from boundcalc.layers.base import TOKENS
+from boundcalc.lab.train.parameters import read_row
+from boundcalc.layers.base import TOKENS, weights_of
 from boundcalc.layers.facts import Context, Facts, Target
 from boundcalc.layers.forward import Fixed, Forward
-from boundcalc.setting import Layer, Norms, Residual, Setting
+from boundcalc.norms.limits import explicit
+from boundcalc.setting import Budget, Layer, Norms, Residual, Setting
 from boundcalc.setting.norms import place_of
 from boundcalc.statements.merge import merge_linear_maps
 from boundcalc.statements.weights import Weights
-from boundcalc.testing._drawing import Array, Dice, Parameters, apart, drawn, farthest, joined, projected
+from boundcalc.testing._drawing import (
+    Array,
+    Dice,
+    Parameters,
+    apart,
+    drawn,
+    farthest,
+    joined,
+    limits_of,
+    projected,
+    used,
+)
 from boundcalc.testing._layers import Arrays
+
+CERTIFIED = ("op", "fro", "two_one", "two_one_t", "one_one", "rank")
 
 
 def merged(setting: Setting) -> Setting | None:
@@ -33,6 +49,28 @@ def merged(setting: Setting) -> Setting | None:
 def rows(x: Array) -> float:
     """The metric: the largest l2 norm of a row."""
     return float(np.linalg.norm(np.atleast_2d(x), axis=-1).max())
+
+
+def outputs(setting: Setting, weights: Parameters, inputs: Sequence[Array]) -> Array:
+    """What the library's forward pass makes of inputs: a row of outputs for each."""
+    a = setting.architecture
+    forward = Forward(NUMPY, Arrays(weights, a.seq_len), Fixed(row=read_row(a)))
+    return np.asarray(forward(a.stages, np.stack(inputs))[:, 0])
+
+
+def outside(setting: Setting, weights: Parameters) -> set[str]:
+    """Weights of the class that exceed one of their limits: by the certified norms, and by those of tables."""
+    a, wrong = setting.architecture, set[str]()
+    parts = {(part.kind, part.block): part for weight in weights_of(a.stages, a.seq_len) for part in weight.all}
+    for (kind, block, head), array in weights.items():
+        if (kind, block) in parts and array.any():
+            budget = replace(limits_of(parts[kind, block], setting.norms, head), heads=None)
+            norms = explicit(array) if array.ndim == 2 else Budget()
+            pairs = ((getattr(norms, name), getattr(budget, name)) for name in CERTIFIED)
+            above = any(size is not None and limit is not None and size > limit * (1 + 1e-9) for size, limit in pairs)
+            if above or used(array, budget) > 1 + 1e-7:  # a sum of roots of eigenvalues takes 1e-16 for 1e-8
+                wrong.add(kind)
+    return wrong
 
 
 def _apart(count: int) -> Any:
@@ -72,6 +110,10 @@ class Network:
             own = drawn(dice, layer, self.norms, self.seq_len)
             p |= joined(layer, own, self.seq_len) if whole else own
         return p
+
+    def zeros(self) -> Parameters:
+        """Weights of every layer, all 0."""
+        return {key: 0 * array for key, array in self.draw(Dice(np.random.default_rng(0))).items()}
 
     def inputs(self, dice: Dice) -> Any:
         """Token numbers, or rows of the ball, often on its edge and often opposite or equal."""

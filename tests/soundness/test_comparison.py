@@ -41,6 +41,7 @@ from boundcalc.statements.comparison.sharp import (
     sharp,
 )
 from boundcalc.theorems import POLICIES
+from tests.laws.settings import edelman
 
 Array = NDArray[np.float64]
 
@@ -138,18 +139,6 @@ def test_a_nuclear_norm_says_whether_projections_act() -> None:
             derive(data, claims=True)
 
 
-def random_setting(rng: random.Random) -> Setting:
-    depth, heads = rng.choice((1, 2, 3)), rng.choice((1, 1, 2))
-    budgets: dict[str, Budget] = {}
-    for block in range(depth):
-        op, size = rng.uniform(0.1, 1.6 if depth == 1 else 1.0) / heads, rng.uniform(0.05, 1.5)
-        budgets[f"W_V[{block}]"] = Budget(op=op, fro=op * rng.uniform(1, 1.5), two_one=op * rng.uniform(1.5, 2.5))
-        budgets[f"W_QK[{block}]"] = Budget(op=size, fro=size * rng.uniform(1, 1.3))
-    norms = Norms(C=rng.uniform(0.3, 1.0), budgets=budgets)
-    sample = {"margin": rng.uniform(0.05, 1), "n_train": rng.randint(10, 10**9)}
-    return setting(depth=depth, heads=heads, readout=rng.choice(("cls", "mean")), norms=norms, **sample)
-
-
 def loosened(certificate: Certificate) -> Certificate:
     """Complexities of block 1 claimed with more room: as many formulas, and fewer cells for the slow checker."""
     tuning = certificate.tuning
@@ -162,7 +151,7 @@ def loosened(certificate: Certificate) -> Certificate:
 def test_both_checkers_find_the_same() -> None:
     rng, seen = random.Random(3), 0
     while seen < 12:
-        about = random_setting(rng)
+        about = edelman(rng)
         if refusal(about) is not None:
             continue
         seen += 1

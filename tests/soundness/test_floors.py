@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from boundcalc import Budget, Norms, Sample, Setting, compare
+from boundcalc import Budget, Norms, Setting, compare
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
@@ -35,11 +35,11 @@ from boundcalc.statements.floors.counting import (
     _tail,  # pyright: ignore[reportPrivateUsage]
     opposite,
 )
-from boundcalc.testing._drawing import used
+from boundcalc.testing._drawing import Array, Parameters
+from tests.laws.settings import edelman, with_norms
 from tests.recorded.record import TABLE
 from tests.soundness.members import members_of
-
-torch = pytest.importorskip("torch")
+from tests.soundness.network import outputs, outside
 
 
 def setting(**changes: Any) -> Setting:
@@ -110,31 +110,18 @@ CASES = {
 }
 
 
-def outputs(about: Setting, weights: dict[str, Any], inputs: list[Any]) -> Any:
-    from boundcalc.lab.train.model import plain
-
-    tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
-    found = plain(about.architecture, tensors, torch.from_numpy(np.stack(inputs))).numpy()
-    return found[:, 0] - found[:, 1:].max(axis=1) if found.shape[1] > 1 else found[:, 0]
+def margins(about: Setting, weights: Parameters, inputs: list[Array]) -> Array:
+    """The first output, or by how much it is above the others."""
+    out = outputs(about, weights, inputs)
+    return out[:, 0] - out[:, 1:].max(axis=1) if out.shape[1] > 1 else out[:, 0]
 
 
-def within_norms(about: Setting, weights: dict[str, Any], inputs: list[Any]) -> None:
+def assert_member(about: Setting, weights: Parameters, inputs: list[Array]) -> None:
     """Every norm within its budget, stored weights powers of two, rows no longer than they may be."""
     a = about.architecture
-    for place, array in weights.items():
-        kind, _, block = place.partition("[")
-        at = int(block.rstrip("]")) if block else None
-        for head, matrix in enumerate(array if array.ndim == 3 else array[None]):
-            budget = about.norms.find(kind, at, head if array.ndim == 3 else None)
-            if array.ndim == 1:
-                budget = Budget(sup=budget.sup)
-            elif kind != "embedding":
-                budget = replace(budget, row=None, sup=None, heads=None)
-            assert used(matrix, budget) <= 1 + 1e-9, place
-            assert budget.rank is None or np.linalg.matrix_rank(matrix) <= budget.rank
-            assert a.bits is None or set(np.frexp(abs(matrix[matrix != 0]))[0]) <= {0.5}
-    longest = 0.0 if a.vocabulary else max(float(np.linalg.norm(x, axis=1).max()) for x in inputs)
-    assert longest <= a.input_radius * (1 + 1e-12)
+    assert outside(about, weights) == set()
+    assert a.bits is None or {0.5} >= {x for w in weights.values() for x in np.frexp(abs(w[w != 0]))[0]}
+    assert a.vocabulary or np.linalg.norm(inputs, axis=-1).max() <= a.input_radius * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -154,9 +141,9 @@ def test_members_are_in_the_class_and_take_both_values(name: str) -> None:
         if pairs:  # partners count with the other sign
             signs = np.concatenate([signs, -signs])
         assert len(inputs) == len(signs)
-        within_norms(about, weights, inputs)
+        assert_member(about, weights, inputs)
         chosen = rng.choice(len(inputs), min(len(inputs), 40), replace=False)
-        values = outputs(about, weights, [inputs[i] for i in chosen])
+        values = margins(about, weights, [inputs[i] for i in chosen])
         exact = isinstance(construction, A | B | C | D | N)
         for value, sign in zip(values, signs[chosen], strict=True):
             if exact:
@@ -214,8 +201,8 @@ def test_a_network_exceeds_what_is_printed(about: Setting) -> None:
             signs = np.sign(moved) if floor.by == "F3" else moved * math.sqrt(n) / np.linalg.norm(moved)
         weights, inputs = members_of(floor, list(signs))
         if not draw:
-            within_norms(about, weights, inputs)
-        lost = np.clip(1 - outputs(about, weights, inputs) / about.sample.margin, 0, 1)
+            assert_member(about, weights, inputs)
+        lost = np.clip(1 - margins(about, weights, inputs) / about.sample.margin, 0, 1)
         above += float((1 / cells - shares) @ lost) >= floor.value
     assert above > 2 * about.sample.delta * draws
 
@@ -233,8 +220,8 @@ def test_a_network_errs_on_what_the_sample_misses(about: Setting) -> None:
         seen = rng.multinomial(m, [1 - rare * p, *[p] * rare], size=4000) > 0
         most = max(most, ((rare + 1 - seen.sum(axis=1)) * p >= floor.value * (1 - 1e-9)).mean())
     weights, inputs = members_of(floor, list(np.where(seen[0], 1.0, -1.0)))
-    within_norms(about, weights, inputs)
-    values = outputs(about, weights, inputs)
+    assert_member(about, weights, inputs)
+    values = margins(about, weights, inputs)
     assert ((values > about.sample.margin) == seen[0]).all()
     assert ((values < 1e-12) == ~seen[0]).all()
     assert most > 0.9 * about.sample.delta
@@ -353,42 +340,17 @@ def floors_of(about: Setting) -> dict[str, Floor]:
     return {of: floor for of in WAYS if (floor := floor_of(about, of)) is not None}
 
 
-@pytest.mark.parametrize(("edelman", "others"), [(12, 12), pytest.param(1500, 500, marks=pytest.mark.slow)])
-def test_no_floor_is_above_a_bound(edelman: int, others: int) -> None:
+@pytest.mark.parametrize(("vectors", "others"), [(12, 12), pytest.param(1500, 500, marks=pytest.mark.slow)])
+def test_no_floor_is_above_a_bound(vectors: int, others: int) -> None:
     """All policies on random settings, whose norms, rows, widths and samples vary; the slow form adds the recorded."""
     rng = random.Random(28)
     named = [about for about, _ in CASES.values()]
-    if edelman > 100:
+    if vectors > 100:
         named = [Setting.from_json(row["setting"]) for row in json.loads(TABLE.read_text(encoding="utf-8"))]
-    drawn = [*(random_setting(rng) for _ in range(edelman)), *(random_residual(rng) for _ in range(others))]
+    drawn = [*(edelman(rng) for _ in range(vectors)), *(random_residual(rng) for _ in range(others))]
     floors = [(about, floors_of(about)) for about in (*named, *drawn) if refusal(about) is None]
     assert [about for about, each in floors if not floors_below_bounds(about, each)] == []
-    assert sum(bool(each) for _, each in floors) >= 0.75 * (edelman + others)
-
-
-def with_norms(rng: random.Random, about: Setting, kinds: Sequence[str]) -> Setting:
-    """With a sample of any size, and norms of their own for some matrices."""
-    budgets: dict[str, Budget] = {}
-    for kind in rng.sample(kinds, rng.randint(0, 3)):
-        op = math.exp(rng.uniform(-2, 1.5))
-        fro, transposed = rng.choice((None, op * rng.uniform(1, 2))), rng.choice((None, 3 * op))
-        budgets[kind] = Budget(op=op, fro=fro, two_one=op * rng.uniform(2, 3), two_one_t=transposed)
-    sample = Sample(round(10 ** rng.uniform(1, 9)), rng.choice((0.05, 0.01, 0.3)), margin=10 ** rng.uniform(-3, 0.4))
-    return replace(about, norms=Norms(C=math.exp(rng.uniform(-2, 1.5)), budgets=budgets), sample=sample)
-
-
-def random_setting(rng: random.Random) -> Setting:
-    """A setting that constructions A to E are about."""
-    about = setting(
-        depth=rng.choice((1, 1, 2, 2, 3, 4)),
-        d=rng.choice((4, 8, 18, 64, 200, 768)),
-        seq_len=round(math.exp(rng.uniform(0.7, 7))),
-        heads=rng.choice((1, 1, 1, 2)),
-        readout=rng.choice(("cls", "cls", "mean")),
-        normalisation=rng.choice(("ball", "ball", "none")),
-        input_radius=rng.choice((1.0, 1.0, 0.5, 2.0)),
-    )
-    return with_norms(rng, about, ("W_QK", "W_V", "W_1", "readout"))
+    assert sum(bool(each) for _, each in floors) >= 0.75 * (vectors + others)
 
 
 def random_residual(rng: random.Random) -> Setting:

@@ -15,7 +15,6 @@ import pytest
 from boundcalc.base.errors import CertificateError
 from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.engine.search import Search
-from boundcalc.layers.base import weights_of
 from boundcalc.proof.checker import check
 from boundcalc.proof.second._meeting import joined
 from boundcalc.proof.second._numbers import Refused
@@ -41,11 +40,11 @@ from boundcalc.setting import (
 from boundcalc.setting.norms import place_of
 from boundcalc.statements import merge
 from boundcalc.statements.premise import no_member
-from boundcalc.testing._drawing import Array, Dice, Parameters, limits_of, norm_of, used
+from boundcalc.testing._drawing import Array, Dice, Parameters, norm_of
 from boundcalc.theorems import POLICIES
 from tests.laws.settings import settings
 from tests.proof import alone
-from tests.soundness.network import Network, merged
+from tests.soundness.network import Network, merged, outside
 
 TANH = Activation("tanh")
 
@@ -212,18 +211,13 @@ def longest(values: Array) -> float:
     return float(np.linalg.norm(np.linalg.norm(parts, axis=-1).max(axis=0)))
 
 
-def outside(larger: Setting, new: Parameters) -> set[str]:
-    """Weights that are not within the budgets of the larger class."""
-    wrong: set[str] = set()
-    for weight in weights_of(larger.architecture.stages, larger.architecture.seq_len):
-        for head in range(weight.copies) if weight.heads else (None,):
-            array, budget = new[weight.kind, weight.block, head], limits_of(weight, larger.norms, head)
-            if budget.heads is not None and longest(array) > budget.heads * (1 + 1e-9):
-                wrong.add(f"{weight.kind} heads")
-            if used(array, replace(budget, heads=None)) > 1 + 1e-9:
-                wrong.add(weight.kind)
-            if budget.rank is not None and np.linalg.matrix_rank(array) > budget.rank:
-                wrong.add(f"{weight.kind} rank")
+def outside_products(larger: Setting, new: Parameters) -> set[str]:
+    """Weights that are not within the budgets of the larger class; of values the longest of each head count."""
+    wrong = outside(larger, new)
+    for (kind, block, _), array in new.items():
+        heads = larger.norms.find(kind, block).heads if kind.endswith("_values") else None
+        if heads is not None and longest(array) > heads * (1 + 1e-9):
+            wrong.add(kind)
     return wrong
 
 
@@ -240,7 +234,7 @@ def faults(base: Setting, rounds: int = 12) -> set[str]:
         new = products(base, larger, old)
         if np.abs(before.run(old, x)[-1] - after.run(new, x)[-1]).max() > 1e-10:
             wrong.add("another function")
-        wrong |= outside(larger, new)
+        wrong |= outside_products(larger, new)
     return wrong
 
 
@@ -343,7 +337,7 @@ def test_budgets_of_products_count_beside_those_that_follow() -> None:
     larger, follows = merged(told), merged(base)
     assert larger is not None
     assert follows is not None
-    assert outside(larger, new) == set()
+    assert outside_products(larger, new) == set()
     for key, (name, *_) in SIZES.items():
         limits = [getattr(each[key], name) for each in (larger.norms.budgets, follows.norms.budgets, own)]
         assert limits[0] <= min(limits) * (1 + 1e-12)
@@ -356,12 +350,12 @@ def test_budgets_of_products_count_beside_those_that_follow() -> None:
 
 def test_budgets_that_follow_cannot_be_lowered() -> None:
     """Along one direction every inequality of A7 is met."""
-    base, old = block(bias=False), Parameters()
-    for (kind, place, head), array in Network.of(base).draw(Dice(np.random.default_rng(0)), whole=True).items():
-        budget = base.norms.find(kind, place, head)
-        old[kind, place, head] = 0 * array
-        old[kind, place, head][:, 0] = budget.row if kind in ("embedding", "positions") else 0
-        old[kind, place, head][0, 0] = budget.row if kind in ("embedding", "positions") else budget.op
+    base = block(bias=False)
+    old = Network.of(base).zeros()
+    for (kind, place, head), array in old.items():
+        budget, table = base.norms.find(kind, place, head), kind in ("embedding", "positions")
+        array[:, 0] = budget.row if table else 0
+        array[0, 0] = budget.row if table else budget.op
     larger, new = merged(base), tables(old)
     assert larger is not None
     for key, (name, *_) in SIZES.items():
