@@ -43,6 +43,7 @@ _RULES = "tests/predictors/rules"
 
 _COVERS = "tests/soundness/test_cover_constructions.py"
 _GAPS = "tests/soundness/test_gap_theorems.py"
+_STRATEGIES = "tests/laws/test_strategies.py"
 _FACTS = "tests/laws/test_layers.py -k test_laws"
 _WHOLE = "tests/soundness/test_networks.py"
 _HIDDEN = "tests/soundness/test_hidden.py"
@@ -86,7 +87,7 @@ ROWS = {
         ("G12 with scales that need not fall", "yield fine, coarse,", "yield fine * 0, coarse,", _REFINED),
         ("G13 with a bit less", "* ns.number(bits)", "* ns.number(bits - 1)", "tests/soundness/test_stored.py"),
         ("G2 with its residual once", 'Term("2 e_J", 2 * last', 'Term("2 e_J", last', _GAPS),
-        ("G3 without delta", "= inputs.counts[0] + inputs.log_inverse_delta", "= inputs.counts[0]", _TWO_CHECKERS),
+        ("G3 without delta", "= inputs.counts[0] + inputs.log_inverse_delta", "= inputs.counts[0]", _STRATEGIES),
     ],
     "proof/second/_value.py": [
         ("G12 in any order, second checker", "steep * scale**2 <= count * _ALMOST", "num(0) <= count", _REFINED),

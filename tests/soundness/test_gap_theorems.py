@@ -247,63 +247,7 @@ def test_empirical_covers_need_their_factor_and_their_ghosts() -> None:
     assert unseen_mass(None, 1)  # an empirical cover taken for a uniform one
 
 
-# ------------------------------------------------------------------- G3: failure frequencies
-
-
-def frequency_violation(failures: int, runs: int, delta: float) -> list[str]:
-    """Evidence that the failure probability exceeds delta: exact binomial test at 1e-6."""
-    chance = 1.0 if failures == 0 else float(binom.sf(failures - 1, runs, delta))
-    return [f"{failures} failures in {runs} runs at delta {delta}"] if chance < 1e-6 else []
-
-
-def risk(q: float, log_n: float, m: int, delta: float) -> float:
-    """G3 at a training error."""
-    return gap.binary_kl_inverse(FLOAT, q, (log_n + math.log(1 / delta)) / m, 0.8 if q else None)
-
-
-def margin_violations(bound: Callable[[float, float, int, float], float]) -> list[str]:
-    """Simulated failure frequency over many samples: the risk of some f above the bound.
-
-    Base margins plus perturbations up to half of gamma = 1/2, of which the base is an explicit cover.
-    """
-    rng, points, bases, copies = np.random.default_rng(4), 40, 60, 6
-    found: list[str] = []
-    for m, delta in ((60, 0.2), (150, 0.05)):
-        base = rng.choice((-0.25, 0.0, 0.25, 0.8, 1.5), (bases, 1, points), p=(0.1, 0.05, 0.05, 0.4, 0.4))
-        moved = rng.uniform(-0.25, 0.25, (bases, copies, points))
-        corner = rng.random((bases, copies, 1)) < 0.5
-        margins = (base + np.where(corner, np.sign(moved) / 4, moved)).reshape(-1, points)
-        law = rng.dirichlet(np.ones(points))
-        table = np.array([bound(errors / m, math.log(bases), m, delta) for errors in range(m + 1)])
-        limit = (table[None, :] < ((margins <= 0) @ law)[:, None] - SLACK).sum(axis=1) - 1
-        counts = rng.multinomial(m, law, 2000)
-        failures = int((counts @ (margins <= 0.5).T <= limit).any(axis=1).sum())
-        found += frequency_violation(failures, 2000, delta)
-    return found
-
-
-def test_risks_of_margins_fail_as_seldom_as_they_say_and_a_lowered_constant_is_noticed() -> None:
-    assert margin_violations(risk) == []
-    assert margin_violations(lambda q, *of: 0.6 * q)
-
-
-def strictness_violations(strict: bool) -> list[str]:
-    """One centre at margin gamma/2; f is gamma on the sample and 0 elsewhere."""
-    rng = np.random.default_rng(6)
-    domain, m, delta, gamma = 500, 50, 0.05, 1.0
-    failures = 0
-    for _ in range(200):
-        sample = rng.integers(domain, size=m)
-        margins = np.zeros(domain)
-        margins[sample] = gamma
-        train = (margins[sample] < gamma) if strict else (margins[sample] <= gamma)
-        failures += float((margins <= 0).mean()) > risk(float(train.mean()), 0.0, m, delta) + SLACK
-    return frequency_violation(failures, 200, delta)
-
-
-def test_g0_margins_are_non_strict_on_both_sides() -> None:
-    assert strictness_violations(strict=False) == []
-    assert strictness_violations(strict=True)
+# ------------------------------------------------------------------------------------- G3: the kl inverse
 
 
 def exact_inverse(q: float, c: float) -> float:

@@ -56,21 +56,6 @@ def test_both_checkers_count_alike_and_as_the_authors_of_models(monkeypatch: pyt
     assert first != second
 
 
-def test_every_tensor_of_a_trained_model_is_counted() -> None:
-    torch = pytest.importorskip("torch")
-    from boundcalc.lab.train.model import draw_weights
-
-    blocks: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("edelman", {}),
-        ("pre", {"bias": True}),
-        ("post", {"gated": True}),
-    )
-    for style, more in blocks:
-        setting = Setting.of(style=style, d=8, heads=2, depth=2, seq_len=5, vocabulary=7, positions="learned", **more)
-        weights = draw_weights(setting.architecture, generator=torch.Generator().manual_seed(0))
-        assert sum(weight.numel() for weight in weights.values()) == sum(stored_weights(setting).values())
-
-
 def test_networks_of_few_bits_are_few() -> None:
     """All 2-bit weights of a small network: different functions are at most as many as G13 counts."""
     layers = (Linear("W_1", 2, 1), Linear("readout", 1, 1))
@@ -83,17 +68,6 @@ def test_networks_of_few_bits_are_few() -> None:
     log_count = stored_count(FLOAT, setting)
     assert math.log(len(functions)) <= log_count
     assert math.log(len(functions)) > log_count / 2  # one bit less for each weight would be too few
-
-
-def test_the_value_is_that_of_the_statement() -> None:
-    setting = SMALL.but(train_error=0.01)
-    value = evaluate(setting)
-    nats = sum(stored_weights(setting).values()) * 4 * math.log(2) - math.log(0.05)
-    assert (value.strategy, value.of("risk").form) == ("stored-gap", "stored-margin")
-    assert value.gap == pytest.approx(math.sqrt(nats / (2 * 10**5)), rel=1e-12)
-    assert {"G13", "G3"} <= set(check(value.risk_certificate).breakdown.statements)
-    assert not value.trivial
-    assert sum(check(value.certificate).shares.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("checker", [check, alone.log_value], ids=["first", "second"])
