@@ -164,23 +164,6 @@ def test_a_centred_row_of_one_number_has_no_variance() -> None:
 # -- fields
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ({"sample": {"gamma": 1, "margin": 1}}, "gives margin twice"),
-        ({"norms": {"budgets": {"W_V": {"211": 4}}}}, "did you mean '21'"),
-        ({"norms": {"budgets": {"W_V": {"op": 4, "distance": {"ran": 1}}}}}, "did you mean 'rank'"),
-        (
-            {"architecture": {"layers": [{"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1}], "d": 8}},
-            "d = 8 would",
-        ),
-    ],
-)
-def test_fields_of_another_name_are_refused(data: dict[str, object], why: str) -> None:
-    with pytest.raises(InvalidSetting, match=re.escape(why)):
-        Setting.from_json(data)
-
-
 def test_random_fields_are_known_or_refused() -> None:
     """Wherever a field nobody knows is put into the JSON of a setting, it is refused."""
     rng = random.Random(2)

@@ -22,10 +22,8 @@ from boundcalc.setting import (
     Attention,
     Budget,
     Embedding,
-    Layer,
     LayerNorm,
     Linear,
-    Normaliser,
     Norms,
     Pool,
     Residual,
@@ -92,38 +90,6 @@ def test_widths_and_heads_fit() -> None:
     assert Setting.of(d=np.int64(8), heads=2.0, n_train=1e6) == Setting.of(d=8, heads=2, n_train=10**6)
 
 
-@pytest.mark.parametrize("name", ["sparsemax", "entmax", "hardmax", "sigmoid-logT"])
-def test_normalisers_without_a_constant_are_unsupported(name: str) -> None:
-    with pytest.raises(Unsupported, match="independent of T") as caught:
-        Normaliser(name)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(Unsupported):
-        Setting.from_json({"architecture": {"normaliser": {"name": name}}})
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"name": "softmaxx"},
-        {"name": ["softmax"]},
-        {"name": "custom", "c": 1.0},
-        {"name": "custom", "c": 1.0, "mu": NAN},
-        {"name": "softmax", "c": 1.0},
-        {"name": "softmax", "temperature": 0.0},
-    ],
-)
-def test_normalisers(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSetting):
-        Setting.from_json({"architecture": {"normaliser": values}})
-    assert "normaliser" in refusal(normaliser="softmax")
-
-
-@pytest.mark.parametrize("values", [{"fro": NAN}, {"row": HUGE}, {"sup": "1"}, {"rank": 1.5}, {"nuclear": -1.0}])
-def test_budgets_that_are_none(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSetting):
-        Budget(**values)
-
-
 @pytest.mark.parametrize(("small", "large"), [*itertools.combinations(("op", "fro", "two_one", "one_one"), 2)])
 def test_budgets_that_contradict_themselves(small: str, large: str) -> None:
     with pytest.raises(InvalidSetting, match="contradict"):
@@ -157,54 +123,69 @@ def test_layers_that_do_not_fit_together(layers: Any, why: str) -> None:
         Architecture(layers=layers)
 
 
-@pytest.mark.parametrize(
-    ("branch", "beside", "rows"),
-    [
-        ((Activation(),), ((Linear("W", 5, 5),), (Attention(5), Activation())), 7),
-        ((Attention(5),), ((Linear("W", 5, 5),),), 7),
-        ((Linear("W", 5, 5),), (), 2),
-    ],
-)
-def test_branches_that_fit(branch: tuple[Layer, ...], beside: tuple[tuple[Layer, ...], ...], rows: int) -> None:
-    residual = Residual(branch, beside)
-    fine = Architecture(layers=(residual, Linear("readout", 5, 1)))
-    assert Architecture.from_json(fine.to_json()) == fine
-    assert residual.rows_before(2, 7) == rows
+def layer(label: str, **fields: Any) -> dict[str, Any]:
+    return {"architecture": {"layers": [{"layer": label, **fields}]}}
+
+
+def heads(**fields: Any) -> dict[str, Any]:
+    return layer("attention", d=4, **fields)
+
+
+def split(**fields: Any) -> dict[str, Any]:
+    return heads(qk="split", d_head=2, **fields)
+
+
+def normaliser(**fields: Any) -> dict[str, Any]:
+    return {"architecture": {"normaliser": fields}}
+
+
+def budget(**limits: Any) -> dict[str, Any]:
+    return {"norms": {"budgets": {"W_V": limits}}}
 
 
 @pytest.mark.parametrize(
-    "layer",
+    ("data", "why"),
     [
-        {"layer": "linear", "kind": "W V", "d_in": 1, "d_out": 1},
-        {"layer": "linear", "kind": "W", "d_in": 1},
-        {"layer": "linear", "kind": "W", "d_in": 0, "d_out": 2},
-        {"layer": "ball", "radius": -1.0},
-        {"layer": "activation", "name": "relu2"},
-        {"layer": "linear", "kind": "W", "d_in": 1, "d_out": 1, "extra": 3},
-        {"layer": "attention", "d": 4, "qk": "both"},
-        {"layer": "attention", "d": 4, "qk": "split"},
-        {"layer": "attention", "d": 4, "heads": 3, "kv_heads": 2},
-        {"layer": "attention", "d": 4, "normaliser": "softmax"},
-        {"layer": "attention", "d": 4, "qk_norm": "head", "qk_eps": 0.1},
-        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "head"},
-        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "head", "qk_eps": 0.0},
-        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_eps": 0.1},
-        {"layer": "attention", "d": 4, "qk": "split", "d_head": 2, "qk_norm": "width", "qk_eps": 0.1},
-        {"layer": "attention", "d": 4, "offsets": "learned"},
-        {"layer": "attention", "d": 4, "offsets": "fixed", "buckets": 3},
-        {"layer": "attention", "d": 4, "offsets": "learned", "buckets": 3, "normaliser": {"name": "sigmoid"}},
-        {"layer": "layernorm", "kind": "n", "d": 4, "eps": 0},
-        {"layer": "residual", "branches": []},
-        {"layer": "residual", "branch": [], "beside": [{"layer": "ball"}]},
-        {"layer": "convolution"},
-        {"kind": "W"},
-        "linear",
-        None,
+        *((normaliser(name=name), "independent of T") for name in ("sparsemax", "entmax", "hardmax", "sigmoid-logT")),
+        (normaliser(name="softmaxx"), "did you mean 'softmax'"),
+        (normaliser(name=["softmax"]), "must be one of"),
+        (normaliser(name="custom", c=1.0), "mu"),
+        (normaliser(name="custom", c=1.0, mu=NAN), "mu"),
+        (normaliser(name="softmax", c=1.0), "c"),
+        (normaliser(name="softmax", temperature=0.0), "temperature"),
+        (budget(F=NAN), "F"),
+        (budget(row=HUGE), "row"),
+        (budget(sup="1"), "sup"),
+        (budget(rank=1.5), "whole number"),
+        (budget(nuclear=-1.0), "nuclear"),
+        (budget(**{"211": 4}), "did you mean '21'"),
+        (budget(op=4, distance={"ran": 1}), "did you mean 'rank'"),
+        ({"sample": {"gamma": 1, "margin": 1}}, "gives margin twice"),
+        (layer("linear", kind="W", d_in=1, d_out=1) | {"architecture": {"layers": [], "d": 8}}, "at least one"),
+        (layer("linear", kind="W V", d_in=1, d_out=1), "kind"),
+        (layer("ball", radius=-1.0), "radius"),
+        (layer("layernorm", kind="n", d=4, eps=0), "eps"),
+        (layer("residual", branches=[]), "branch"),
+        (layer("residual", branch=[], beside=[{"layer": "ball"}]), "beside"),
+        (layer("convolution"), "convolution"),
+        ({"architecture": {"layers": ["linear", None]}}, "layer"),
+        (heads(qk="both"), "qk"),
+        (heads(qk="split"), "d_head"),
+        (heads(heads=3, kv_heads=2), "kv_heads"),
+        (heads(normaliser="softmax"), "normaliser"),
+        (heads(qk_norm="head", qk_eps=0.1), "qk_norm"),
+        (split(qk_norm="head"), "qk_eps"),
+        (split(qk_norm="head", qk_eps=0.0), "qk_eps"),
+        (split(qk_eps=0.1), "qk_eps"),
+        (split(qk_norm="width", qk_eps=0.1), "width"),
+        (heads(offsets="learned"), "buckets"),
+        (heads(offsets="fixed", buckets=3), "buckets"),
+        (heads(offsets="learned", buckets=3, normaliser={"name": "sigmoid"}), "offsets"),
     ],
 )
-def test_layers_of_json(layer: Any) -> None:
-    with pytest.raises(InvalidSetting) as caught:
-        Setting.from_json({"architecture": {"layers": [layer]}})
+def test_json_of_a_setting_that_is_none_is_refused_in_one_line(data: Any, why: str) -> None:
+    with pytest.raises((InvalidSetting, Unsupported), match=why) as caught:
+        Setting.from_json(data)
     assert "\n" not in str(caught.value)
 
 
