@@ -11,23 +11,13 @@ import numpy as np
 import pytest
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.layers.base import Weight, weights_of
-from boundcalc.layers.merged import Hidden, Lookup
-from boundcalc.setting import (
-    Attention,
-    Budget,
-    Embedding,
-    GatedFeedForward,
-    Layer,
-    LayerNorm,
-    Linear,
-    Norms,
-    Pool,
-)
+from boundcalc.layers.base import KINDS, Weight, weights_of
+from boundcalc.setting import Budget, Layer, Norms
 from boundcalc.testing._drawing import Array, Dice
+from tests.cases.layers import cases
 from tests.soundness.network import Network
 
-HEADS, ROWS, TOKENS = 2, 3, 4
+HEADS, ROWS = 2, 3
 Norm = Callable[[Array], float]
 
 
@@ -47,17 +37,6 @@ WORDS: Mapping[str, Norm] = {
     "row": lambda w: float(np.sqrt((w**2).sum(axis=1)).max()),
     "heads": longest_parts,
 }
-LAYERS: Mapping[str, tuple[Layer, ...]] = {
-    "linear": (Linear("W", 3, 3, bias="b"),),
-    "heads side by side": (Attention(3, HEADS, d_head=2, d_value=2, combine="concat", v_bias=True),),
-    "queries and keys": (Attention(3, HEADS, d_head=2, qk="split", qk_bias=True, causal=True),),
-    "tokens": (Embedding(TOKENS, 3, "learned", segments=2),),
-    "layernorm": (LayerNorm("norm", 3, 0.1, offset=True),),
-    "gated": (GatedFeedForward(3, 4, bias=True),),
-    "hidden": (Hidden("W", "v", 3, 4, "gelu", "c"),),
-    "looked up": (Lookup(TOKENS, HEADS, 2),),
-    "network": (Embedding(TOKENS, 3), Attention(3, HEADS), LayerNorm("n", 3, 0.1), Pool(), Linear("readout", 3, 1)),
-}
 
 
 def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -73,17 +52,17 @@ def drawn(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return np.asarray(w, float)
 
 
-def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rng: np.random.Generator) -> float:
+def worst(layer: Layer, weight: Weight, limit: str, words: Norm, rng: np.random.Generator) -> float:
     """The longest row met, over the radius that the walk claims, where one norm of one weight is 1."""
     budget = Budget(**{limit: 1.0})  # type: ignore[arg-type]
     scores = {f"{side}_scores": Budget(sup=30.0) for side in ("token", "position")}
     norms = Norms(C=1.5, budgets={**scores, weight.kind: budget})
     try:
-        network = Network(layers, norms, ROWS, 2.0)
+        network = Network((layer,), norms, ROWS, 2.0)
     except InvalidSetting:  # a norm that needs another beside it
         return 0.0
     parts: list[float] = []
-    for _ in range(60):
+    for _ in range(40):
         dice = Dice(rng, bool(rng.random() < 0.3))
         p = network.draw(dice)
         for key in [key for key in p if key[0] == weight.kind]:
@@ -94,27 +73,24 @@ def worst(layers: tuple[Layer, ...], weight: Weight, limit: str, words: Norm, rn
     return max(parts)
 
 
-def limits() -> Iterator[tuple[str, Weight, str]]:
-    for name, layers in LAYERS.items():
-        for weight in {w.kind: w for top in weights_of(layers, ROWS) for w in top.all}.values():
-            yield from ((name, weight, limit) for limit in sorted(weight.limits & WORDS.keys()))
+def limits(label: str) -> Iterator[tuple[Layer, Weight, str]]:
+    """Every layer of a kind, each of its weights, and each norm that can limit it."""
+    for layer in [example.layer for example in cases(label).examples]:
+        for weight in {w.kind: w for top in weights_of((layer,), ROWS) for w in top.all}.values():
+            yield from ((layer, weight, limit) for limit in sorted(weight.limits & WORDS.keys()))
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_one_norm_by_its_words_is_enough(name: str) -> None:
-    rng = np.random.default_rng(sum(map(ord, name)))
-    tried = 0
-    for of, weight, limit in limits():
-        if of == name:
-            found = worst(LAYERS[name], weight, limit, WORDS[limit], rng)
-            assert found <= 1 + 1e-9, (weight.kind, limit)
-            tried += found > 0
-    assert tried
+@pytest.mark.parametrize("label", KINDS)
+def test_one_norm_by_its_words_is_enough(label: str) -> None:
+    rng, every = np.random.default_rng(sum(map(ord, label))), list(limits(label))
+    longest = {(weight.kind, limit): worst(layer, weight, limit, WORDS[limit], rng) for layer, weight, limit in every}
+    assert {place: share for place, share in longest.items() if share > 1 + 1e-9} == {}
+    assert not every or max(longest.values()) > 0.1
 
 
 def test_another_norm_than_the_words_say_is_seen() -> None:
-    """The longest row is no limit for heads that look at different tokens; the largest entry none for a length."""
+    """The longest row is no limit for heads that look at different tokens; the largest entry none for a matrix."""
     rng = np.random.default_rng(1)
-    found = {(of, weight.kind, limit): weight for of, weight, limit in limits()}
-    for of, kind, limit, other in (("looked up", "token_values", "heads", "row"), ("linear", "b", "op", "sup")):
-        assert worst(LAYERS[of], found[of, kind, limit], limit, WORDS[other], rng) > 1.01
+    for label, kind, limit, other in (("lookup", "token_values", "heads", "row"), ("linear", "W", "op", "sup")):
+        place = next(each for each in limits(label) if (each[1].kind, each[2]) == (kind, limit))
+        assert worst(*place, WORDS[other], rng) > 1.01

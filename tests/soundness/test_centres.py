@@ -20,6 +20,7 @@ from boundcalc.proof.second import _centres as centres_mp
 from boundcalc.proof.second._numbers import MP, num
 from boundcalc.statements.covers import LEMMAS, laws
 from boundcalc.statements.covers.laws import BEND, LINE, Centres, Noise, noise
+from tests.soundness.network import spectral
 
 NAMES = ("T13", "T14")
 SHAPES = ((2, 2), (3, 2), (2, 3), (3, 3), (3, 1), (1, 3))
@@ -155,13 +156,8 @@ def size(name: str, w: np.ndarray) -> float:
 
 
 def hits(centres: np.ndarray, w: np.ndarray, eps: float) -> float:
-    """The share of centres within eps in spectral norm; the smaller side is 2."""
-    off = centres - w
-    one, two = (off[:, :, 0], off[:, :, 1]) if w.shape[1] == 2 else (off[:, 0], off[:, 1])
-    a, b, c = ((x * y).sum(axis=1) for x, y in ((one, one), (two, two), (one, two)))
-    trace, det = a + b, a * b - c * c
-    largest = trace / 2 + np.sqrt(np.maximum(trace**2 / 4 - det, 0))
-    return float((largest <= eps * eps).mean())
+    """The share of centres within eps in spectral norm."""
+    return float((spectral(centres - w) <= eps).mean())
 
 
 Missed = Callable[[str, float, int, int, Mapping[str, float]], float]

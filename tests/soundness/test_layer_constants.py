@@ -1,9 +1,8 @@
 """Attacks on constants that the laws of layers (tests/laws/test_layers.py) come less close to, and networks that attain
 claims.
 
-An attack returns the ratios (observed change) / (claimed bound) it reached. A sound constant keeps
-every ratio at most one; a tight one is approached within five per cent. The negative controls lower
-the constant and expect the same attack to break it.
+An attack returns the ratios (observed change) / (claimed bound) it reached. A sound constant keeps every ratio at most
+one; a tight one is approached within five per cent, so that a lower constant would be broken by the same attack.
 """
 
 from __future__ import annotations
@@ -32,11 +31,6 @@ from tests.soundness.network import rows
 Array = NDArray[np.float64]
 Run = Callable[[Array], Array]
 SLACK = 1e-6  # finite differences
-
-
-def violations(ratios: list[float], factor: float = 1.0) -> list[float]:
-    """Ratios above one when the claimed constant is multiplied by `factor`."""
-    return [r / factor for r in ratios if r / factor > 1 + SLACK]
 
 
 def softmax_plus_one(u: Array) -> Array:
@@ -70,10 +64,7 @@ def normaliser_ratios(name: str, seed: int) -> list[float]:
 
 @pytest.mark.parametrize("name", NORMALISERS)
 def test_normalisers(name: str) -> None:
-    ratios = normaliser_ratios(name, 1)
-    assert violations(ratios) == []
-    assert max(ratios) > 0.95
-    assert violations(ratios, 0.9)
+    assert 0.95 < max(normaliser_ratios(name, 1)) <= 1 + SLACK
 
 
 # ---------------------------------------------------------------- L3
