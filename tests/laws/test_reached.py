@@ -12,7 +12,6 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 
 import boundcalc
@@ -20,97 +19,69 @@ import boundcalc
 PACKAGE = Path(boundcalc.__file__).parent
 ROOT = PACKAGE.parent
 
-CALLED_BY_OTHERS: Mapping[str, str] = {"do_GET": "http.server looks for it by the name of what is asked"}
-"""Methods that another library calls, and that stand in none of its classes."""
-
-_MARKS = {"property", "cached_property", "dataclass", "staticmethod", "classmethod", "abstractmethod", "setter"}
-_MARKS |= {"overload", "override", "cache", "lru_cache", "contextmanager", "total_ordering", "final"}
-"""Decorators that register nobody: others (a command, a task) put what they decorate where it is found."""
+_BY_OTHERS = {"do_GET", "handle_error", "log_message", "get_command", "resolve_command", "format_commands", "convert"}
+"""Methods that http.server and click call."""
+_REGISTERS = {"command_with", "register_layer"}
+"""Decorators that put what they decorate where it is found."""
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def _registered(node: Definition) -> bool:
-    for decorator in node.decorator_list:
-        plain = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = plain.attr if isinstance(plain, ast.Attribute) else getattr(plain, "id", "")
-        if name not in _MARKS:
-            return True
-    return False
-
-
 def definitions(tree: ast.Module) -> Iterator[tuple[Definition, str]]:
-    """Public functions and classes of a module, and the public methods of its classes, with the name of the class."""
+    """Functions and classes of a module, and the methods of its classes, with the name of the class."""
     for node in tree.body:
-        if not isinstance(node, Definition):
-            continue
-        if not node.name.startswith("_"):
+        if isinstance(node, Definition):
             yield node, ""
-        if isinstance(node, ast.ClassDef):
-            methods = (each for each in node.body if isinstance(each, Definition))
-            yield from ((each, node.name) for each in methods if not each.name.startswith("_"))
+            methods = node.body if isinstance(node, ast.ClassDef) else []
+            yield from ((method, node.name) for method in methods if isinstance(method, Definition))
 
 
 def named(tree: ast.AST) -> Counter[str]:
     """How often a tree says each name: as a name, an attribute, a keyword, a string of one word, or by renaming an
     import."""
-    found: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
-                found[name] += 1
+                names[name] += 1
             case ast.Constant(value=str(text)) if text.isidentifier():
-                found[text] += 1
+                names[text] += 1
             case ast.alias(name=name, asname=str(other)) if other != name:
-                found[name.rpartition(".")[2]] += 1
+                names[name.rpartition(".")[2]] += 1
             case ast.Assign(targets=[ast.Name(id="__all__")], value=listed):
-                found.subtract(named(listed))
+                names.subtract(named(listed))
             case _:
                 pass
-    return found
+    return names
 
 
-def unreached(
-    package: Mapping[str, str], beside: Mapping[str, str], pages: str, exported: Collection[str]
-) -> list[tuple[str, str, str]]:
-    """The definitions of a package that nobody names: (file, class, name).
-
-    Methods of exported classes are documented.
-    """
+def unreached(package: Mapping[str, str], others: Collection[str], pages: str, exported: Collection[str]) -> list[str]:
+    """The public definitions of a package that nobody names, with their files; methods of exported classes are
+    documented."""
     trees = {place: ast.parse(text) for place, text in package.items()}
-    everywhere = Counter[str]()
-    for tree in (*trees.values(), *map(ast.parse, beside.values())):
-        everywhere.update(named(tree))
-    met = {*re.findall(r"\w+", " ".join(_CODE.findall(pages))), *exported, *CALLED_BY_OTHERS}
+    everywhere = sum(map(named, (*trees.values(), *map(ast.parse, others))), Counter[str]())
+    met = {*re.findall(r"\w+", " ".join(_CODE.findall(pages))), *exported, *_BY_OTHERS}
     return [
-        (place, owner, node.name)
+        f"{place}: {node.name}"
         for place, tree in trees.items()
         for node, owner in definitions(tree)
-        if node.name not in met
+        if not node.name.startswith("_")
+        and node.name not in met
         and owner not in exported
-        and not _registered(node)
+        and not any(ast.unparse(mark).partition("(")[0] in _REGISTERS for mark in node.decorator_list)
         and everywhere[node.name] <= named(node)[node.name]
     ]
 
 
-def overrides(place: str, owner: str, name: str) -> bool:
-    """Whether a method stands in the place of a base's, which calls it."""
-    module = import_module(place.removesuffix(".py").replace("/", "."))
-    return bool(owner) and any(hasattr(base, name) for base in getattr(module, owner).__mro__[1:])
-
-
-def _texts(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))
-    }
+def _texts(*folders: str) -> dict[str, str]:
+    return {str(path): path.read_text("utf-8") for name in folders for path in sorted((ROOT / name).rglob("*.py"))}
 
 
 def test_nothing_is_kept_for_tests_alone() -> None:
     pages = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-    beside = _texts(ROOT / "examples") | _texts(ROOT / "tests" / "recipes")
-    found = unreached(_texts(PACKAGE), beside, pages, boundcalc.__all__)
-    assert [one for one in found if not overrides(*one)] == []
+    others = _texts("examples", "tests/recipes").values()
+    assert unreached(_texts("boundcalc"), others, pages, boundcalc.__all__) == []
 
 
 def test_what_nobody_names_is_seen() -> None:
@@ -119,14 +90,11 @@ def test_what_nobody_names_is_seen() -> None:
         "from b import helper\n__all__ = ['lonely']\n"
         "def lonely(n): return lonely(n - 1)\n"
         "@cache\ndef kept(): ...\n"
-        "@group.command()\ndef typed(): ...\n"
+        "@command_with('x')\ndef typed(): ...\n"
         "class Thing:\n    def used(self): return Thing\n    def idle(self): ...\n"
         "class Public:\n    def asked(self): ...\n"
         "def helper(): ...\ndef shown(): ...\ndef mine(): ...\ndef dispatched(): ...\n"
         "print(Thing().used, getattr(x, 'dispatched'))\n"
     )
-    beside = {"examples/e.py": "from a import mine as yours"}
-    found = unreached({"a.py": text}, beside, "prose about kept; code: `shown(3)`", ["Public"])
-    assert [name for _, _, name in found] == ["lonely", "kept", "idle", "helper"]
-    assert overrides("boundcalc/cli/_options.py", "FileCommand", "invoke")
-    assert not overrides("boundcalc/cli/_options.py", "Output", "appends")
+    nobody = unreached({"a": text}, ["from a import mine as yours"], "prose about kept; code: `shown(3)`", ["Public"])
+    assert nobody == ["a: lonely", "a: kept", "a: idle", "a: helper"]
