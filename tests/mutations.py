@@ -139,7 +139,7 @@ ROWS = {
             "kappa(ns, size.half_range) * size.half_range",
             _READ,
         ),
-        ("K1 with one of two projections", "total + values**2 * gaussian", "total", f"{_COMPARED} projections_act"),
+        ("K1 with one of two projections", "total + values**2 * gaussian", "total", f"{_COMPARED} both_checkers"),
     ],
     "statements/comparison/network.py": [
         ("K1 with the spectral norm of W_V", "columns else block.values_fro", "columns else block.values_op", _READ),

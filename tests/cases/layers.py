@@ -114,17 +114,18 @@ _TOO_SMALL: Mapping[str, Mapping[str, float]] = {
 _ROWS = 3
 
 
-def _fixed(fields: _Fields) -> Fixed:
+def fixed(layer: Any, rows: int = _ROWS) -> Fixed:
     """Rotations, numbers added to scores and types of tokens, where a layer has such."""
 
     def apart(count: int) -> Any:
         return abs(np.arange(count)[:, None] - np.arange(count))
 
+    buckets, segments = getattr(layer, "buckets", None), getattr(layer, "segments", 0)
     return Fixed(
-        rotate=rotary() if fields.get("qk") == "split" else None,
-        added=(lambda count: -0.7 * apart(count)) if fields.get("offsets") == "fixed" else None,
-        bucket=(lambda count: np.minimum(apart(count), fields["buckets"] - 1)) if "buckets" in fields else None,
-        segment=np.arange(_ROWS) % fields.get("segments", 1),
+        rotate=rotary() if getattr(layer, "qk", None) == "split" and layer.d_head % 2 == 0 else None,
+        added=(lambda count: -0.7 * apart(count)) if getattr(layer, "offsets", None) == "fixed" else None,
+        bucket=None if buckets is None else lambda count: np.minimum(apart(count), buckets - 1),
+        segment=np.arange(rows) % max(segments, 1),
         row=-1,
     )
 
@@ -180,8 +181,8 @@ def cases(label: str) -> Cases[Rule, LayerExample]:
         return read(Layer, {"layer": label, **fields}, "a layer")
 
     examples = [
-        LayerExample(made(fields), Norms.from_json(norms), seq_len=_ROWS, fixed=_fixed(fields))
-        for fields, norms in _EXAMPLES[label]
+        LayerExample(layer, Norms.from_json(norms), seq_len=_ROWS, fixed=fixed(layer))
+        for layer, norms in ((made(fields), norms) for fields, norms in _EXAMPLES[label])
     ]
     fields = max((fields for fields, _ in _EXAMPLES[label]), key=len)
     refused = [(lambda name=name: made({**fields, name: {}}), name) for name in fields]

@@ -165,6 +165,12 @@ def with_rows(given: Budget) -> Budget:
     return replace(given, row=given.op, distance=part)
 
 
+def small(preset: str, **changes: Any) -> Setting:
+    """A preset in small widths, at its own depth unless another is given."""
+    own = {"edelman": {}, "vit": {"d_patch": 6, "classes": 10}}.get(preset, {"vocabulary": 9})
+    return Setting.of(preset, **{"C": 1.0, "d": 8, "heads": 2, "seq_len": 5, **own, **changes})
+
+
 def edelman(rng: random.Random, **changes: Any) -> Setting:
     """A setting of the first paper's architecture on vectors, of any sample, often with norms of its own."""
     fields: dict[str, Any] = {

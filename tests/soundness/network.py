@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.numbers import FLOAT
-from boundcalc.checkpoints.forward import NUMPY, rotary
+from boundcalc.checkpoints.forward import NUMPY
 from boundcalc.lab.train.parameters import read_row
 from boundcalc.layers.base import TOKENS, weights_of
 from boundcalc.layers.facts import Context, Facts, Target
@@ -36,6 +36,7 @@ from boundcalc.testing._drawing import (
     used,
 )
 from boundcalc.testing._layers import Arrays
+from tests.cases.layers import fixed
 
 CERTIFIED = ("op", "fro", "two_one", "two_one_t", "one_one", "rank")
 
@@ -82,10 +83,6 @@ def outside(setting: Setting, weights: Parameters) -> set[str]:
             if above or used(array, budget) > 1 + 1e-7:  # a sum of roots of eigenvalues takes 1e-16 for 1e-8
                 wrong.add(kind)
     return wrong
-
-
-def _apart(count: int) -> Any:
-    return abs(np.arange(count)[:, None] - np.arange(count))
 
 
 class Network:
@@ -154,14 +151,8 @@ class Network:
 
     def apply(self, layer: Any, p: Parameters, x: Array) -> Array:
         """One layer, its rows not projected."""
-        buckets = getattr(layer, "buckets", None)
-        fixed = Fixed(
-            rotate=rotary() if getattr(layer, "qk", None) == "split" and layer.d_head % 2 == 0 else None,
-            added=(lambda count: -0.7 * _apart(count)) if getattr(layer, "offsets", None) == "fixed" else None,
-            bucket=None if buckets is None else lambda count: np.minimum(_apart(count), buckets - 1),
-            row=-1,
-        )
-        return np.atleast_2d(Forward(NUMPY, Arrays(p, self.seq_len), fixed)((layer,), x[None])[0])
+        run = Forward(NUMPY, Arrays(p, self.seq_len), fixed(layer, self.seq_len))
+        return np.atleast_2d(run((layer,), x[None])[0])
 
 
 def moved(

@@ -12,7 +12,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import rel_entr
 from scipy.stats import binom, multinomial
@@ -27,8 +26,8 @@ from boundcalc.statements.posthoc import (
     posthoc_cost,
 )
 from boundcalc.statements.strategies import STRATEGIES, Known
+from boundcalc.testing._drawing import Array
 
-Array = NDArray[np.float64]
 SLACK = 1e-12
 
 

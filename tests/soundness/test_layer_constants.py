@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 
@@ -24,11 +23,10 @@ from boundcalc.layers.heads import _normaliser_constants
 from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.setting import Attention, Budget, Layer, Lookup, Normaliser, Norms
 from boundcalc.statements.weights import Weights
-from boundcalc.testing._drawing import Parameters, apart
+from boundcalc.testing._drawing import Array, Parameters, apart
 from boundcalc.testing._layers import LayerExample, _most, claimed
 from tests.soundness.network import rows
 
-Array = NDArray[np.float64]
 Run = Callable[[Array], Array]
 SLACK = 1e-6  # finite differences
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -25,38 +26,39 @@ def norms(matrix: Array) -> MatrixNorms:
     return MatrixNorms(float(values[0]), float(fro), columns, rows, float(entries), float(values.sum()), int(rank))
 
 
-def violations(names: tuple[str, ...], shrink: float = 1.0) -> list[str]:
-    """Random matrices with a norm above what follows from the norms in ``names``."""
-    rng = np.random.default_rng(12)
-    wrong: list[str] = []
-    for _ in range(150):
-        d, k = (int(v) for v in rng.integers(1, 6, 2))
-        w = rng.standard_normal((d, k)) * np.exp(2 * rng.standard_normal(k))
-        if rng.random() < 0.5:
-            w = w * (rng.random((d, k)) < 0.4)
-        if rng.random() < 0.2:
-            w = np.eye(d, k)
-        if not w.any():
-            continue
-        true = norms(w)
-        given, least = {name: getattr(true, name) for name in names}, 0.0
-        for name in ("op", "fro", "two_one", "one_one"):  # computed norms may contradict each other in their last bit
-            if name in given:
-                given[name] = least = max(least, given[name])
-        follows = matrix_norms(FLOAT, Budget(**given), d, k)
-        assert follows is not None
-        above = (
-            name for name in (*NORMS, "rank") if getattr(true, name) > shrink * getattr(follows, name) * (1 + 1e-9)
-        )
-        wrong += [f"{name} from {names}" for name in above]
-    return wrong
+def largest_shares(pairs: Iterable[tuple[MatrixNorms, MatrixNorms]]) -> dict[str, float]:
+    """The largest share that each norm of a matrix has of what is claimed of it, which is never above 1."""
+    share = dict.fromkeys((*NORMS, "rank"), 0.0)
+    for true, claimed in pairs:
+        for name in share:
+            share[name] = max(share[name], getattr(true, name) / getattr(claimed, name))
+    assert max(share.values()) <= 1 + 1e-9, share
+    return share
 
 
 @pytest.mark.parametrize("given", GIVEN)
 def test_norms_that_follow_are_above_those_of_random_matrices(given: str) -> None:
-    names = tuple(given.split())
-    assert violations(names) == []
-    assert violations(names, 0.99)
+    rng = np.random.default_rng(12)
+
+    def drawn() -> Iterator[tuple[MatrixNorms, MatrixNorms]]:
+        for _ in range(150):
+            d, k = (int(v) for v in rng.integers(1, 6, 2))
+            w = rng.standard_normal((d, k)) * np.exp(2 * rng.standard_normal(k))
+            if rng.random() < 0.5:
+                w = w * (rng.random((d, k)) < 0.4)
+            if rng.random() < 0.2 or not w.any():
+                w = np.eye(d, k)
+            true = norms(w)
+            limits, least = {name: getattr(true, name) for name in given.split()}, 0.0
+            for name in ("op", "fro", "two_one", "one_one"):  # computed norms may contradict each other by a bit
+                if name in limits:
+                    limits[name] = least = max(least, limits[name])
+            follows = matrix_norms(FLOAT, Budget(**limits), d, k)
+            assert follows is not None
+            yield true, follows
+
+    share = largest_shares(drawn())
+    assert min(share.values()) > (0.99 if "nuclear" not in given and "one_one" not in given else 0.5), share
 
 
 @pytest.mark.parametrize("role", ["scores", "values"])
@@ -64,40 +66,35 @@ def test_norms_that_follow_are_above_those_of_random_matrices(given: str) -> Non
 def test_norms_of_tables_are_above_those_of_random_ones(role: Literal["scores", "values"], given: str) -> None:
     """Of a table that heads look up its own limit is the largest entry, or the longest value (of one head a row)."""
     rng, own = np.random.default_rng(3), {"scores": "sup", "values": "heads"}[role]
-    share = dict.fromkeys(NORMS, 0.0)
-    for index in range(200):
-        d, k = rng.integers(1, 6, 2)
-        w = rng.standard_normal((d, k)) if index % 2 else np.linalg.qr(rng.standard_normal((6, 6)))[0][:d, :k]
-        w = rng.choice([-1.0, 1.0], (d, k)) if index % 3 == 0 else w
-        size = float(np.abs(w).max() if role == "scores" else np.linalg.norm(w, axis=1).max())
-        true = norms(w)
-        limits: dict[str, Any] = {
-            own if name == "own" else name: size if name == "own" else getattr(true, name) for name in given.split()
-        }
-        weights = Weights(FLOAT, Norms(budgets={"W": Budget(**limits)}))
-        follows = weights.read(Weight("W", role, (int(d), int(k))))[1]
-        for name in NORMS:
-            share[name] = max(share[name], getattr(true, name) / getattr(follows, name))
-    assert max(share.values()) <= 1 + 1e-9, share
-    assert share["fro"] >= 1 - 1e-6
-    assert share["nuclear"] >= 1 - 1e-6
+
+    def drawn() -> Iterator[tuple[MatrixNorms, MatrixNorms]]:
+        for index in range(200):
+            d, k = rng.integers(1, 6, 2)
+            w = rng.standard_normal((d, k)) if index % 2 else np.linalg.qr(rng.standard_normal((6, 6)))[0][:d, :k]
+            w = rng.choice([-1.0, 1.0], (d, k)) if index % 3 == 0 else w
+            size = float(np.abs(w).max() if role == "scores" else np.linalg.norm(w, axis=1).max())
+            true = norms(w)
+            limits = {name: getattr(true, name) for name in given.split() if name != "own"}
+            weights = Weights(FLOAT, Norms(budgets={"W": Budget(**limits | {own: size} if "own" in given else limits)}))
+            yield true, weights.read(Weight("W", role, (int(d), int(k))))[1]
+
+    share = largest_shares(drawn())
+    assert min(share["fro"], share["nuclear"]) >= 1 - 1e-6
 
 
 def test_norms_of_products_are_met_and_never_exceeded() -> None:
     """Random factors; orthogonal ones, which meet every bound of the nuclear norm; flat and single ones."""
     rng = np.random.default_rng(1)
-    share = dict.fromkeys(NORMS, 0.0)
-    for index in range(300):
-        d, n, k = rng.integers(1, 6, 3)
-        a, b = rng.normal(size=(d, n)), rng.normal(size=(n, k))
-        if index % 3 == 0:
-            a = np.linalg.qr(rng.normal(size=(n, n)))[0]
-            b = a.T * 10 ** rng.uniform(-2, 2)
-        elif index % 3 == 1:
-            a, b = np.eye(d, n), np.outer(np.eye(n)[0], np.eye(k)[0])
-        claimed, true = product(FLOAT, norms(a), norms(b)), norms(a @ b)
-        for name in NORMS:
-            share[name] = max(share[name], getattr(true, name) / getattr(claimed, name))
-        assert true.rank <= claimed.rank
-    assert max(share.values()) <= 1 + 1e-9, share
-    assert min(share.values()) >= 1 - 1e-6, share
+
+    def drawn() -> Iterator[tuple[MatrixNorms, MatrixNorms]]:
+        for index in range(300):
+            d, n, k = rng.integers(1, 6, 3)
+            a, b = rng.normal(size=(d, n)), rng.normal(size=(n, k))
+            if index % 3 == 0:
+                a = np.linalg.qr(rng.normal(size=(n, n)))[0]
+                b = a.T * 10 ** rng.uniform(-2, 2)
+            elif index % 3 == 1:
+                a, b = np.eye(d, n), np.outer(np.eye(n)[0], np.eye(k)[0])
+            yield norms(a @ b), product(FLOAT, norms(a), norms(b))
+
+    assert min(largest_shares(drawn()).values()) >= 1 - 1e-6

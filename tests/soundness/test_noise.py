@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 from scipy.special import gammaln, softmax
 from scipy.stats import binom, chi2, multivariate_t
 
-from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT
 from boundcalc.engine._allocate import fill
@@ -21,7 +21,7 @@ from boundcalc.engine._items import build_items
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.engine.one_level import HALF, _noise_items
 from boundcalc.layers.facts import Context, Kind, Points, Slot, Target
-from boundcalc.proof.certificate import Certificate, Choice, Cover, Level
+from boundcalc.proof.certificate import Certificate, Choice, Level
 from boundcalc.proof.checker import check
 from boundcalc.setting import Budget, Lookup, Norms, Setting
 from boundcalc.setting.norms import place_of
@@ -32,6 +32,7 @@ from boundcalc.statements.strategies import STRATEGIES, Known, noise_chance
 from boundcalc.statements.weights import Weights, matrix_norms
 from boundcalc.testing._drawing import Dice
 from tests.proof import alone
+from tests.proof.both import refusals, with_choices
 from tests.soundness.test_networks import SETTINGS, Rival
 
 Spread = Callable[[Target, float], float]
@@ -162,11 +163,8 @@ def undershoots(factor: float) -> list[str]:
     return found
 
 
-def test_divergences_are_at_most_what_is_claimed() -> None:
+def test_divergences_are_at_most_what_is_claimed_and_a_lower_one_is_noticed() -> None:
     assert undershoots(1.0) == []
-
-
-def test_a_lower_divergence_is_noticed() -> None:
     assert len(undershoots(0.85)) >= 4
 
 
@@ -282,19 +280,17 @@ def found(setting: Setting = SETTING) -> Certificate:
     return next(f.certificate for f in risks if f.certificate.strategy == STRATEGY.name)
 
 
-def swapped(certificate: Certificate, key: str, choice: Choice) -> Certificate:
-    level = certificate.levels[0]
-    cover = Cover(level.covers[key].log_eps, (choice,))
-    return replace(certificate, levels=(Level(level.log_scale, {**level.covers, key: cover}),))
-
-
 FORGED: dict[str, tuple[Setting, Callable[[Certificate], Certificate], str]] = {
     "noise in a cover": (
         SETTING,
         lambda c: replace(c, strategy="uniform-margin", mu=None, eta=None),
         "lemma|needs uniform covers",
     ),
-    "an empirical cover": (SETTING, lambda c: swapped(c, "W_V[0]", Choice("T2", 0, {"rho": 2.0})), "empirical|uniform"),
+    "an empirical cover": (
+        SETTING,
+        lambda c: with_choices(c, 0, "W_V[0]", [Choice("T2", 0, {"rho": 2.0})]),
+        "empirical|uniform",
+    ),
     "another eta after a look": (AFTER, lambda c: replace(c, eta=1e-7), "after the training error"),
 }
 
@@ -304,9 +300,7 @@ def test_forgeries_are_refused_by_both(what: str) -> None:
     setting, forge, why = FORGED[what]
     honest = found(setting)
     assert check(honest).log_value == pytest.approx(float(alone.log_value(honest)), abs=1e-9)
-    for look in (check, alone.log_value):
-        with pytest.raises(CertificateError, match=why):
-            look(forge(honest))
+    assert all(re.search(why, said) for said in refusals(forge(honest)))
 
 
 def test_noise_and_uniform_covers_stand_beside_each_other() -> None:
@@ -315,7 +309,7 @@ def test_noise_and_uniform_covers_stand_beside_each_other() -> None:
     No event is counted for it.
     """
     certificate = found()
-    covered = swapped(certificate, "W_V[0]", Choice("T4", 0, {"t": 0.1}))
+    covered = with_choices(certificate, 0, "W_V[0]", [Choice("T4", 0, {"t": 0.1})])
     assert check(covered).value > check(certificate).value
     assert float(alone.log_value(covered)) == pytest.approx(check(covered).log_value, abs=1e-9)
 

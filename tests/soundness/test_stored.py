@@ -6,13 +6,11 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from boundcalc import Setting, evaluate
-from boundcalc.base.errors import CertificateError
 from boundcalc.base.numbers import FLOAT
 from boundcalc.layers.base import Weight
 from boundcalc.layers.linear import Linear
@@ -23,6 +21,7 @@ from boundcalc.setting import Architecture, Norms
 from boundcalc.statements.strategies import stored_count, stored_weights
 from tests.laws.settings import settings
 from tests.proof import alone
+from tests.proof.both import refusals
 
 SMALL = Setting.of(depth=1, d=3, seq_len=4, n_train=10**5, margin=0.2, C=30.0, bits=4)
 """Few weights of few bits, and norms so large that covers cost more."""
@@ -70,19 +69,14 @@ def test_networks_of_few_bits_are_few() -> None:
     assert math.log(len(functions)) > log_count / 2  # one bit less for each weight would be too few
 
 
-@pytest.mark.parametrize("checker", [check, alone.log_value], ids=["first", "second"])
-def test_forgeries_are_refused(checker: Any) -> None:
+def test_forgeries_are_refused_by_both() -> None:
     for certificate in certificates():
-        checker(certificate)
-        plain = replace(certificate, setting=certificate.setting.but(bits=None))
-        levels = replace(certificate, levels=(Level(-1.0, {}),))
-        for forged in (plain, levels, replace(certificate, meeting=True)):
-            with pytest.raises(CertificateError):
-                checker(forged)
+        assert check(certificate).log_value == pytest.approx(float(alone.log_value(certificate)), abs=1e-12)
+        refusals(replace(certificate, setting=certificate.setting.but(bits=None)))
+        refusals(replace(certificate, levels=(Level(-1.0, {}),)))
+        refusals(replace(certificate, meeting=True))
     _, risk = certificates()
-    other_loss = replace(risk, setting=risk.setting.but(lipschitz=1.0))
-    with pytest.raises(CertificateError):
-        checker(other_loss)
+    refusals(replace(risk, setting=risk.setting.but(lipschitz=1.0)))
 
 
 def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
@@ -91,7 +85,4 @@ def test_a_looked_at_training_error_pays_for_one_way_more() -> None:
     data = value.risk_certificate.to_json()
     assert data["looked_at"]["sample"]["candidates"] == 4
     data["looked_at"]["sample"]["candidates"] = 3
-    forged = Certificate.from_json(data)
-    for checker in (check, alone.log_value):
-        with pytest.raises(CertificateError, match="candidates"):
-            checker(forged)
+    assert all("candidates" in why for why in refusals(Certificate.from_json(data)))
