@@ -14,6 +14,7 @@ from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator
 from boundcalc.layers.base import weights_of
 from boundcalc.setting import Architecture, Budget, Norms, Setting
+from boundcalc.setting.norms import place_named
 from boundcalc.statements.premise import no_member
 from boundcalc.theorems import POLICIES
 from tests.laws.settings import settings
@@ -129,7 +130,6 @@ def differ(first: Setting, second: Setting, names: Sequence[str] | None = None) 
 
 
 HEADS = Setting.of(heads=3, d=12, depth=2, n_train=10**8, seq_len=100)
-BUDGET = Budget(op=0.8, two_one=1.2)
 
 
 def per_head(sizes: tuple[float, ...], kind: str = "W_V") -> Setting:
@@ -144,17 +144,6 @@ def test_heads_may_be_listed_in_any_order(kind: str) -> None:
     assert "best" in differ(per_head((1.0, 1.0, 1.0), kind), per_head((1.0, 1.0, 1.3), kind))
 
 
-def test_equal_budgets_of_parts_are_the_common_ones() -> None:
-    kinds, parts = (
-        ("W_V", "W_QK"),
-        {"blocks": ("[0]", "[1]"), "heads": [f"[{b},{h}]" for b in (0, 1) for h in range(3)]},
-    )
-    common = HEADS.but(norms=Norms(C=1.0, budgets=dict.fromkeys(kinds, BUDGET)))
-    for names in parts.values():
-        budgets = {f"{kind}{name}": BUDGET for kind in kinds for name in names}
-        assert differ(common, HEADS.but(norms=Norms(C=1.0, budgets=budgets))) == []
-
-
 def as_many_key_heads(setting: Setting) -> Setting:
     a = setting.architecture
     return setting if a.kv_heads is not None else setting.but(kv_heads=a.heads)
@@ -167,10 +156,13 @@ def layer_by_layer(setting: Setting) -> Setting:
 
 
 def knob_spelt_out(setting: Setting) -> Setting:
-    knob = setting.norms.C
-    budget = Budget(op=knob, two_one=knob, sup=knob, row=knob)
-    weights = weights_of(setting.architecture.stages, setting.architecture.seq_len)
-    return setting.but(norms=Norms(budgets={weight.kind: weight.usable(budget) for weight in weights}))
+    """A budget for each kind, block and head."""
+    knob, budgets = setting.norms.C, dict[str, Budget]()
+    for weight in weights_of(setting.architecture.stages, setting.architecture.seq_len):
+        own = weight.usable(Budget(op=knob, two_one=knob, sup=knob, row=knob))
+        heads = range(weight.copies) if weight.heads and setting.architecture.kv_heads is None else [None]
+        budgets |= {place_named(weight.kind, weight.block, head): own for head in heads}
+    return setting.but(norms=Norms(budgets=budgets))
 
 
 @pytest.mark.parametrize("same", [as_many_key_heads, layer_by_layer, knob_spelt_out])

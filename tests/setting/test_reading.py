@@ -16,7 +16,7 @@ from boundcalc.layers.linear import Linear
 from boundcalc.layers.merged import beginning
 from boundcalc.layers.rows import Pool
 from boundcalc.setting import PRESETS, Architecture, Normaliser, Sample, Setting
-from tests.laws.settings import settings, transformer
+from tests.laws.settings import transformer
 
 OTHERS: dict[str, tuple[Any, ...]] = {
     name: (True, False) if spec.kind is bool else spec.choices[:2] or ((0.2, 0.3) if spec.kind is float else (3, 5))
@@ -116,11 +116,6 @@ def test_what_came_before_goes_with_what_read_it() -> None:
 
 def test_saying_that_something_is_left_out_is_no_mistake() -> None:
     assert Setting.of(gated=False, variance_floor=0, d_ff=None) == Setting.of()
-
-
-def test_random_settings_are_read_back() -> None:
-    for setting in settings("reading", 60):
-        assert Setting.from_json(setting.to_json()) == setting.but() == setting
 
 
 def test_layers_one_by_one() -> None:
