@@ -11,16 +11,13 @@ import pytest
 from boundcalc.layers.base import KINDS
 from boundcalc.setting import (
     Attention,
-    Budget,
     Layer,
     Linear,
     Norms,
     Pool,
-    Weight,
 )
 from boundcalc.statements.network import claimed as facts
 from boundcalc.testing import Cases, LayerExample, check_layer
-from boundcalc.testing._drawing import Dice, used
 from boundcalc.testing._layers import Rule, claimed
 from tests.cases.layers import cases
 
@@ -71,33 +68,3 @@ def test_a_map_that_is_another_at_every_row_is_seen(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Linear, "forward", fading)
     assert broken(example(Linear("W", 3, 3))) == {"does_the_same_to_every_row"}
-
-
-@pytest.mark.parametrize(
-    ("weight", "budget"),
-    [
-        (Weight("W", "matrix", (4, 3)), Budget(op=1.5, two_one=1.7, rank=2, nuclear=2.0)),
-        (Weight("W", "matrix", (4, 3)), Budget(op=0.0)),
-        (Weight("b", "vector", (4,)), Budget(op=0.3)),
-        (Weight("g", "gain", (4,)), Budget(sup=0.3)),
-        (Weight("t", "table", (5, 3)), Budget(row=0.3, fro=0.5)),
-        (Weight("p", "rows", (5, 3)), Budget(row=0.3)),
-        (Weight("s", "scores", (5, 3)), Budget(sup=0.3, fro=0.9, nuclear=1.0)),
-        (Weight("v", "values", (5, 4)), Budget(heads=0.3)),
-    ],
-    ids=lambda each: each.role if isinstance(each, Weight) else "",
-)
-def test_what_is_drawn_lies_within_its_budget_and_touches_it(weight: Weight, budget: Budget) -> None:
-    rng = np.random.default_rng(0)
-    parts: list[float] = []
-    for aligned in (False, True):
-        for _ in range(40):
-            w = Dice(rng, aligned).array(weight, budget)
-            assert w.shape == weight.shape
-            assert budget.rank is None or np.linalg.matrix_rank(w) <= budget.rank
-            parts.append(used(w, budget))
-            if weight.role == "values":  # whatever heads the columns are parted into
-                longest = [np.linalg.norm(w[:, part], axis=1).max() for part in (slice(0, 2), slice(2, 4))]
-                assert np.linalg.norm(longest) <= 0.3 * (1 + 1e-9)
-    assert max(parts) <= 1 + 1e-9
-    assert max(parts) >= 1 - 1e-9 or budget.op == 0.0

@@ -163,6 +163,7 @@ def budget(**limits: Any) -> dict[str, Any]:
         ({"sample": {"gamma": 1, "margin": 1}}, "gives margin twice"),
         (layer("linear", kind="W", d_in=1, d_out=1) | {"architecture": {"layers": [], "d": 8}}, "at least one"),
         (layer("linear", kind="W V", d_in=1, d_out=1), "kind"),
+        (layer("linear", kind="W", d_in=1), "d_out"),
         (layer("ball", radius=-1.0), "radius"),
         (layer("layernorm", kind="n", d=4, eps=0), "eps"),
         (layer("residual", branches=[]), "branch"),

@@ -294,17 +294,19 @@ def test_a_branch_left_out_is_noticed(name: str, edit: Any, monkeypatch: pytest.
     ids=repr,
 )
 def test_noise_is_not_said_to_hide_what_it_was_not_proved_for(layer: Layer) -> None:
-    plain = Setting.of(layers=(Attention(4), Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
-    assert unknown_to_noise(plain.architecture.stages) is None
-    setting = Setting.of(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3, n_train=10**5, C=1.0)
-    assert unknown_to_noise(setting.architecture.stages) == repr(layer.label)
+    assert unknown_to_noise(ended(Attention(4)).architecture.stages) is None
+    assert unknown_to_noise(ended(layer).architecture.stages) == repr(layer.label)
+
+
+def ended(layer: Layer, **budgets: Budget) -> Setting:
+    """A layer on rows of width 4, and a read-out."""
+    layers = (layer, Pool(), Linear("readout", 4, 1))
+    return Setting(Architecture(layers=layers, seq_len=3), Norms(C=1.0, budgets=budgets))
 
 
 def test_heads_that_are_normalised_together_have_the_same_budgets() -> None:
     layer = Attention(4, 2, d_head=2, d_value=2, qk="split", combine="concat", qk_norm="width", qk_eps=0.1, block=0)
-    norms = Norms(C=1.0, budgets={"W_Q[0,1]": Budget(op=0.5)})
-    setting = Setting(Architecture(layers=(layer, Pool(), Linear("readout", 4, 1)), seq_len=3), norms)
+    own = {"W_Q[0,1]": Budget(op=0.5)}
     with pytest.raises(Unsupported, match="the same budgets for every head"):
-        Walked(setting, FLOAT)
-    apart = replace(layer, qk_norm="head")
-    Walked(Setting(Architecture(layers=(apart, Pool(), Linear("readout", 4, 1)), seq_len=3), norms), FLOAT)
+        Walked(ended(layer, **own), FLOAT)
+    Walked(ended(replace(layer, qk_norm="head"), **own), FLOAT)

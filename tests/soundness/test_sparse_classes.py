@@ -1,4 +1,4 @@
-"""G8: learners of sparse functions on a thousand draws of samples."""
+"""G8: the reference points of examples/edelman2022/samples.py, by learners on a thousand draws of samples."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import math
 
 import numpy as np
 import pytest
+
+from tests.examples.scripts import load
+
+samples = load("edelman2022", "samples")
 
 
 def answers(T: int, s: int, m: int, runs: int, seed: int, parity: bool = False) -> np.ndarray:
@@ -24,9 +28,9 @@ def test_a_bad_function_of_a_finite_class_survives_rarely_and_with_samples_that_
         said = answers(T, s, m, 1000, 0)
         return int((said[:, :, 1:] == said[:, :, :1]).all(1).any(1).sum())
 
-    enough = math.ceil((math.log(math.comb(T, s)) + math.log(1 / delta)) / -math.log1p(-risk))
+    enough, of_one_function = (math.ceil(samples.consistent(size, T, risk, delta)) for size in (s, 0))
     assert survived(enough) <= delta * 1000
-    assert survived(math.ceil(math.log(1 / delta) / -math.log1p(-risk))) > 3 * delta * 1000
+    assert survived(of_one_function) > 3 * delta * 1000
 
 
 @pytest.mark.parametrize("parity", [True, False])
@@ -39,7 +43,7 @@ def test_no_learner_finds_the_bits_below_the_floor_and_one_does_a_little_above_i
         codes = (said << np.arange(m)[None, :, None]).sum(1)
         return float(np.mean([len(set(row)) for row in codes.tolist()])) / math.comb(T, s)
 
-    floor = math.ceil(math.log2(math.comb(T, s)) - 1)
+    floor = math.ceil(samples.support_floor(s, T))
     assert chance(floor - 1) <= 2 ** (floor - 1) / math.comb(T, s) < 0.5
     if parity:  # its labels are nearly as many bits: a floor three labels higher would be false
         assert chance(floor + 2) > 0.5
