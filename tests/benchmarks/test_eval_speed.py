@@ -1,7 +1,6 @@
 """Speed of `eval` and `derive`, as ratios measured in the same run: `pytest tests/benchmarks/test_eval_speed.py -s`.
 
-Seconds are printed beside the ratios. The yardstick is a loop of plain Python, which takes `YARDSTICK` seconds on the
-machine that the limits in seconds are meant for.
+The yardstick is a loop of plain Python, which takes `YARDSTICK` seconds on the machine that the limits are meant for.
 """
 
 from __future__ import annotations
@@ -28,10 +27,6 @@ def plain_python() -> float:
     return total
 
 
-def report(what: str, time_taken: float, limit: float, ratio: float) -> None:
-    print(f"\n{what}: {time_taken:.3f} s, ratio {ratio:.2f} (at most {limit:g})")
-
-
 def uniform_budgets() -> Setting:
     return Setting.of(depth=12, heads=12, d=768, n_train=10**9)
 
@@ -54,21 +49,15 @@ def distinct_budgets() -> Setting:
 def test_a_best_certificate_with_its_check(setting: Setting, limit: float) -> None:
     evaluate(setting)
     yardstick, taken = least(plain_python, lambda: evaluate(setting), rounds=3)
-    ratio = taken / yardstick
-    report(
-        f"best, depth 12, heads 12 (limit {limit:g} s where plain Python takes {YARDSTICK} s)",
-        taken,
-        limit / YARDSTICK,
-        ratio,
-    )
-    assert ratio <= limit / YARDSTICK
+    print(f"\nbest, depth 12, heads 12: {taken:.3f} s, {taken / yardstick:.2f} times the yardstick")
+    assert taken / yardstick <= limit / YARDSTICK
 
 
 def test_cost_is_linear_in_depth() -> None:
     shallow, deep = (Setting.of(depth=depth, n_train=10**9) for depth in (100, 1000))
     evaluate(shallow)
     one, ten = least(lambda: evaluate(shallow), lambda: evaluate(deep), rounds=2)
-    report("best, depth 1000 over depth 100", ten, 15, ten / one)
+    print(f"\nbest, depth 1000: {ten:.3f} s, {ten / one:.2f} times depth 100")
     assert ten <= 15 * one
 
 
@@ -80,37 +69,29 @@ def test_the_yardstick_and_the_clock() -> None:
 
 # -- commands, against the libraries they are made with
 
-_WORDS = ("-m", "boundcalc", "eval", "--depth", "2", "--T", "512")
 _LIBRARIES = ("-c", "import click, rich.table")
+_EVAL = ("-m", "boundcalc", "eval", "--depth", "2", "--T", "512")
+_LLAMA = ("-m", "boundcalc", "eval", "--preset", "llama")
+"""A second of a machine on which the libraries take 40 ms, with the search for the smallest m."""
 
 
-def test_eval_takes_at_most_five_times_its_libraries() -> None:
-    libraries, command = least(fresh(*_LIBRARIES), fresh(*_WORDS), rounds=15, clock=of_processes)
-    print(f"\neval: {command * 1e3:.0f} ms, {command / libraries:.2f} times `import click, rich.table`")
-    assert command <= 5 * libraries
+@pytest.mark.parametrize(
+    ("yardstick", "words", "most", "rounds"),
+    [(_LIBRARIES, _EVAL, 5, 15), (_LIBRARIES, _LLAMA, 25, 3), (_EVAL, (*_EVAL, "--why"), 3.5, 15)],
+    ids=["eval", "a large model", "why"],
+)
+def test_commands_in_a_new_interpreter(
+    yardstick: tuple[str, ...], words: tuple[str, ...], most: float, rounds: int
+) -> None:
+    usual, command = least(fresh(*yardstick), fresh(*words), rounds=rounds, clock=of_processes)
+    print(f"\n{' '.join(words)}: {command * 1e3:.0f} ms, {command / usual:.2f} times {' '.join(yardstick)}")
+    assert command <= most * usual
 
 
-def test_a_large_model_takes_at_most_a_second() -> None:
-    """A second of a machine on which the libraries take 40 ms, with the search for the smallest m."""
-    words = ("-m", "boundcalc", "eval", "--preset", "llama")
-    libraries, command = least(fresh(*_LIBRARIES), fresh(*words), rounds=3, clock=of_processes)
-    print(f"\neval --preset llama: {command:.2f} s, {command / libraries:.1f} times `import click, rich.table`")
-    assert command <= 25 * libraries
-
-
-def test_the_account_takes_at_most_three_and_a_half_times_the_bounds() -> None:
-    bounds, account = least(fresh(*_WORDS), fresh(*_WORDS, "--why"), rounds=15, clock=of_processes)
-    print(f"\neval --why: {account * 1e3:.0f} ms, {account / bounds:.2f} times eval")
-    assert account <= 3.5 * bounds
-
-
-def test_derive_in_symbolic_depth_is_quick_from_cold() -> None:
-    (seconds,) = least(fresh("-m", "boundcalc", "derive"), rounds=3)
-    print(f"\nboundcalc derive: {seconds:.2f} s")
-    assert seconds < 3
-
-
-def test_importing_the_theorems_is_quick() -> None:
-    (seconds,) = least(fresh("-c", "import boundcalc.theorems"), rounds=3)
-    print(f"\nimport boundcalc.theorems: {seconds:.2f} s")
-    assert seconds < 0.5
+@pytest.mark.parametrize(
+    ("words", "most"), [(("-m", "boundcalc", "derive"), 3), (("-c", "import boundcalc.theorems"), 0.5)]
+)
+def test_theorems_are_quick_from_cold(words: tuple[str, ...], most: float) -> None:
+    (seconds,) = least(fresh(*words), rounds=3)
+    print(f"\n{' '.join(words)}: {seconds:.2f} s")
+    assert seconds < most

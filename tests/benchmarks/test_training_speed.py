@@ -115,26 +115,19 @@ def one_thread() -> Any:
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(("T", "ratio"), [(64, 150), (256, 1000), (512, 2500)])
-def test_full_batches_of_256(T: int, ratio: float) -> None:
-    stack, theirs, product = in_turn(batched(T, 256), plain_loop(T, 256), large_product())
-    ours = stack / STACK[256]
-    share = needed_operations(T, 256) / ours * product / (2 * 1024**3)
-    print(f"\nT = {T}, m = 256: {theirs / ours:.0f} times the plain loop, {share:.0%} of the peak of one core")
-    assert theirs / ours >= ratio
-    if T >= 256:
-        assert share >= 0.3
+RATIOS = {(256, 64): 150, (256, 256): 1000, (256, 512): 2500, (16, 64): 43, (16, 256): 217, (16, 512): 575}
 
 
-@pytest.mark.parametrize(("T", "ratio"), [(64, 43), (256, 217), (512, 575)])
-def test_batches_of_16(T: int, ratio: float) -> None:
-    """Here memory traffic and the cost of a call count more than products: docs/learning.md says how much."""
-    step, repeats = batched(T, 16)
-    stack, theirs, product = in_turn((step, repeats), plain_loop(T, 16), large_product())
-    ours = stack / STACK[16]
-    share = needed_operations(T, 16) / ours * product / (2 * 1024**3)
+@pytest.mark.parametrize(("m", "T"), RATIOS)
+def test_a_step_against_the_plain_loop(m: int, T: int) -> None:
+    """In small batches memory traffic and the cost of a call count more than products (docs/learning.md)."""
+    step, repeats = batched(T, m)
+    stack, theirs, product = in_turn((step, repeats), plain_loop(T, m), large_product())
+    ours = stack / STACK[m]
+    share = needed_operations(T, m) / ours * product / (2 * 1024**3)
     print(
-        f"\nT = {T}, batch 16: {theirs / ours:.0f} times the plain loop, {share:.0%} of the peak "
+        f"\nT = {T}, m = {m}: {theirs / ours:.0f} times the plain loop, {share:.0%} of the peak of one core "
         f"({1e6 * ours:.0f} us per step and trial; {where_time_goes(step)})"
     )
-    assert theirs / ours >= ratio
+    assert theirs / ours >= RATIOS[m, T]
+    assert share >= 0.3 or m == 16 or T == 64
