@@ -15,9 +15,6 @@ from boundcalc.cli._text import say, say_checked, write_table
 if TYPE_CHECKING:
     from boundcalc.lab.represent.construct import Representation
 
-_ALL_OF = 16
-"""Bits up to which the weights are tried on all inputs as well."""
-
 
 @command_with("""\
   boundcalc represent "x3 & ~x7 | x11" --T 512
@@ -38,43 +35,37 @@ def command(expression: str, seq_len: int, out: Path | None, form: str) -> None:
     """
     from boundcalc.lab.represent.construct import represent
     from boundcalc.lab.represent.functions import from_table, parse
-    from boundcalc.lab.represent.network import exhaust
 
     if out is not None:
         output.safetensors_name(out)
     function = parse(expression) if set(expression) - {"0", "1"} else from_table(expression)
     representation = represent(function, seq_len)
     built = representation.construction
-    worst = exhaust(built.network, built.function) if seq_len <= _ALL_OF else None
     about = representation.to_json()
-    if worst is not None:
-        about["tried"] = {"inputs": 1 << seq_len, "least": worst}
     if out is not None:
         built.network.save(out, about)
     if form == "json":
         write_json(about)
         return
-    _show(representation, worst)
+    _show(representation)
     if out is not None:
         say(f"weights written to {out}")
 
 
-def _show(representation: Representation, worst: float | None) -> None:
+def _show(representation: Representation) -> None:
     built, certified = representation.construction, representation.certified
     network, encoding = built.network, built.network.encoding
     say_checked(
         f"Certified: sign(f) F >= {down(certified.margin)} on all 2^{network.seq_len} inputs "
         f"({certified.cases} {certified.method}, interval arithmetic; least with {certified.worst})",
     )
-    if worst is not None:
-        say(f"Tried all {1 << network.seq_len} inputs: least sign(f) F = {down(worst)}")
     say(
         f"Smallest m with risk <= 0.05 at delta 0.01 and training error 0 in the class with these norms: "
         f"{at_least(representation.needed.value)}, by 'best' ({representation.needed.bound.of('risk').form})\n\n"
         f"Function      {built.function.describe()}\n"
-        f"Structure     {built.function.structure}; s {built.function.arity}, T {network.seq_len}\n"
         f"Construction  {built.kind}; bits {'in one coordinate' if encoding.shared else 'apart'}\n"
-        f"Sizes         d {encoding.width}, hidden units {len(network.w_1)}, one head, one block; "
+        f"Sizes         s {built.function.arity}, T {network.seq_len}, d {encoding.width}; one block, one head, "
+        f"hidden units {len(network.w_1)}; "
         f"rows place {near(encoding.place)}, bit {near(encoding.bit)}, constant {near(encoding.constant)}\n"
         f"Attention     beta {near(built.beta)}; at most {up(certified.leak)} of it elsewhere (eta)\n"
     )

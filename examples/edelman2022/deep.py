@@ -16,7 +16,6 @@ import sys
 import numpy as np
 
 from boundcalc.lab.represent.functions import SparseFunction, parse
-from boundcalc.lab.represent.network import all_inputs
 from boundcalc.lab.represent.units import ramp_units
 
 Values = dict[float, float]
@@ -113,7 +112,7 @@ def next_block(rows: np.ndarray, functions: list[SparseFunction]) -> np.ndarray:
 def least(tree: tuple[tuple[str, ...], ...], T: int) -> float:
     """The least score, counted positive on the side of the tree's value, over all 2^T inputs, of scores of size about
     1."""
-    bits = all_inputs(T, 0, 1 << T)
+    bits = (np.arange(1 << T)[:, None] >> np.arange(T)) & 1
     functions = [[parse(text) for text in level] for level in tree]
     rows, truth = first_block(bits, functions[0]), bits
     for level in functions[1:]:

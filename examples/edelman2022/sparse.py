@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import partial
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def by_corners(s: int, seq_len: int) -> Construction:
     """Parity of s bits as any function is represented: one hidden unit per input of the rarer value."""
     function = parse(f"PARITY(0..{s - 1})").tabulated()
     signs, view = 2.0 * np.asarray(function.table) - 1, Reading(s, seq_len, shared=False, by_mean=False)
-    tuner = Tuner(view, lambda slack, sizes: corner_units(signs, sizes), partial(bit_gains, table=function.table))
+    tuner = Tuner(view, lambda _, sizes: corner_units(signs, sizes), lambda units, _: bit_gains(units, function.table))
     return build(function, view, None, "corners", tuner.best()).normalised()
 
 

@@ -27,8 +27,6 @@ from boundcalc.base.intervals import lower_float, upper_float
 from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.lab.represent.network import Network
 
-_ROUND = 2.0**-50
-
 
 @dataclass(frozen=True)
 class Hint:
@@ -76,7 +74,6 @@ class Certified:
 
 def certify(network: Network, function: SparseFunction, hint: Hint | None = None) -> Certified:
     """The least of min(1, N / max(1, |y|)), counted positive on the side of the function, over all inputs."""
-    network.check_shapes()
     cases, leak = sums(network, function, hint)
     least, worst = float("inf"), ""
     for name, low in cases:
@@ -150,7 +147,7 @@ def _by_levels(
         raise CertificateError("levels are for functions that are symmetric in their literals")
     carried = _carried(network, hint.reader, rows)
     slopes = [arb(float(slope)) for slope in hint.slope]
-    base = [b + arb(0, miss) for b, miss in zip(base, _misses(network, hint), strict=True)]
+    base = [b + miss for b, miss in zip(base, _misses(network, hint), strict=True)]
     signed = [
         -carried[v] if negated else carried[v]
         for v, negated in zip(symmetric.variables, symmetric.negated, strict=True)
@@ -176,22 +173,17 @@ def _turn(base: arb, slope: arb, ends: Sequence[arb]) -> arb | None:
     return None if bool(turn < ends[0]) or bool(turn > ends[1]) else turn
 
 
-def _misses(network: Network, hint: Hint) -> list[float]:
+def _misses(network: Network, hint: Hint) -> list[arb]:
     """How far, at worst, the units may be from what the hint says: |rows - reader * slope| summed (masses sum to 1)."""
     bit_rows = network.w_v[network.encoding.bit_block]
-    said = np.outer(hint.reader, hint.slope)
-    if said.shape != bit_rows.shape:
-        raise CertificateError(f"the hint has shape {said.shape}, the value matrix {bit_rows.shape}")
-    gap = np.abs(bit_rows - said) * (1 + _ROUND) + np.abs(said) * 2.0**-52 + np.where(said != bit_rows, 1e-300, 0.0)
-    exact = (bit_rows == said) & _is_short(hint.reader)[:, None] & _is_short(hint.slope)[None, :]
-    gap = np.where(exact, 0.0, gap)
-    return [float(x) * network.encoding.bit * (1 + _ROUND * len(gap)) for x in gap.sum(0)]
-
-
-def _is_short(x: np.ndarray) -> np.ndarray:
-    """Which numbers have at most 26 bits, so that products of two are exact."""
-    mantissa = np.frexp(x)[0] * 2.0**26
-    return mantissa == np.round(mantissa)
+    if (len(hint.reader), len(hint.slope)) != bit_rows.shape:
+        raise CertificateError(f"the hint has {hint.reader.shape} and {hint.slope.shape} for {bit_rows.shape}")
+    total = [arb(0)] * len(hint.slope)
+    for t in np.flatnonzero(bit_rows.any(1) | (hint.reader != 0)):
+        pairs = zip(hint.slope, bit_rows[t], strict=True)
+        gaps = [abs(arb(float(hint.reader[t])) * float(slope) - float(value)) for slope, value in pairs]
+        total = [missed + gap for missed, gap in zip(total, gaps, strict=True)]
+    return [arb(0, upper_float(missed * network.encoding.bit)) for missed in total]
 
 
 def _by_patterns(

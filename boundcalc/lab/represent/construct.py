@@ -107,18 +107,18 @@ def usable(function: SparseFunction, seq_len: int) -> SparseFunction:
 
 def construct(function: SparseFunction, seq_len: int, kind: str) -> Construction:
     """The weights of one construction of a `usable` function, at the numbers of least capacity, margin about 1."""
-    symmetric, table = function.symmetric, function.table
+    symmetric, table, s = function.symmetric, function.table, function.arity
     if kind == "corners":
-        signs = None
-        fit, gains = partial(fit_bits, table), partial(bit_gains, table=table)
+        signs, view = None, Reading(s, seq_len, shared=False, by_mean=False)
+        tuner = Tuner(view, lambda _, sizes: fit_bits(table, sizes), lambda units, _: bit_gains(units, table))
     elif symmetric is None:
         raise InvalidSetting(f"construction {kind!r} is for symmetric functions; got {function.describe()}")
     else:
-        signs = np.where(symmetric.negated, -1.0, 1.0)
-        units = ramp_units if len(symmetric.profile) > _MOST_FITTED_LEVELS + 1 else fit_mean
-        fit, gains = partial(units, symmetric.profile), partial(mean_gains, profile=symmetric.profile)
-    view = Reading(function.arity, seq_len, signs is not None and bool((signs > 0).all()), signs is not None)
-    choice = Tuner(view, fit, gains).best()
+        signs, profile = np.where(symmetric.negated, -1.0, 1.0), symmetric.profile
+        view = Reading(s, seq_len, shared=bool((signs > 0).all()), by_mean=True)
+        units = ramp_units if s > _MOST_FITTED_LEVELS else fit_mean
+        tuner = Tuner(view, partial(units, profile), partial(mean_gains, profile=profile))
+    choice = tuner.best()
     return build(function, view, signs, kind, choice).normalised()
 
 
@@ -176,7 +176,6 @@ class Representation:
         network, function = self.construction.network, self.construction.function
         return {
             "function": function.describe(),
-            "structure": function.structure,
             "support": list(function.variables),
             "construction": self.construction.kind,
             "beta": self.construction.beta,

@@ -110,20 +110,6 @@ class SparseFunction:
             profile, signs = profile[::-1], [not b for b in signs]
         return SparseFunction(self.variables, (), profile, tuple(signs))
 
-    @property
-    def changes(self) -> int:
-        """How often the profile changes as literals become true (1: monotone, a threshold)."""
-        return sum(a != b for a, b in zip(self.profile, self.profile[1:], strict=False))
-
-    @property
-    def structure(self) -> str:
-        """What it is: "monotone symmetric", "symmetric" or "general", "after negating inputs" if it takes that."""
-        profile = self.symmetric
-        if profile is None:
-            return "general"
-        name = "monotone symmetric" if profile.changes == 1 else "symmetric"
-        return f"{name} after negating inputs" if any(profile.negated) else name
-
     def describe(self) -> str:
         """One line."""
         profile = self.symmetric

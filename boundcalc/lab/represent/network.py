@@ -19,16 +19,12 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from boundcalc.base.errors import CertificateError, InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.intervals import certainly_le
 from boundcalc.base.output import safetensors_name, write_bytes
-from boundcalc.lab.represent.functions import SparseFunction
 from boundcalc.norms.limits import every, explicit
 from boundcalc.norms.matrix import outer, vector
 from boundcalc.setting import Activation, Architecture, Attention, Ball, Linear, Norms, Pool, Sample, Setting
-
-_LARGEST = 5 * 10**8
-"""Numbers in a file of weights."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +81,6 @@ class Encoding:
         """Coordinates of a row (d)."""
         return self.bit_block.stop + 2
 
-    def rows(self, bits: np.ndarray) -> np.ndarray:
-        """The rows (n, T + 1, d) of sequences of bits (n, T), as a network reads them: large, for short sequences."""
-        bits = np.asarray(bits)
-        if bits.ndim != 2 or bits.shape[1] != self.seq_len:
-            raise InvalidSetting(f"need an array of {self.seq_len} bits per row, got shape {bits.shape}")
-        signs, own = 2.0 * bits - 1, np.eye(self.seq_len)
-        out = np.zeros((len(bits), self.seq_len + 1, self.width))
-        out[:, 1:, self.place_block] = self.place * own
-        out[:, 1:, self.bit_block] = self.bit * signs[..., None] * (1.0 if self.shared else own)
-        out[:, 1:, self.constant_index] = self.constant
-        out[:, 0, self.cls_index] = 1.0
-        return out
-
 
 @dataclass(frozen=True)
 class Network:
@@ -142,15 +125,6 @@ class Network:
         }
         return Norms(budgets=budgets)
 
-    def check_shapes(self) -> None:
-        """Refuse, before anything is certified, shapes that do not fit and numbers that are not finite."""
-        d, k = self.encoding.width, len(self.w_1)
-        if (self.w_q.shape, self.w_k.shape, self.w_v.shape, self.w_1.shape) != ((d,), (d,), (d, k), (k, 1)):
-            raise CertificateError(f"the weights must be one head's, with one output, on rows of width {d}")
-        for name, array in self.weights().items():
-            if not np.isfinite(array).all():
-                raise CertificateError(f"{name} must be finite")
-
     def setting(self, margin: float = 1.0, **sample: Any) -> Setting:
         """The question what learning takes in the class with these budgets, at this margin."""
         return Setting(self.architecture, self.norms, Sample(margin=margin, **sample))
@@ -165,37 +139,12 @@ class Network:
             "readout": np.ones((1, 1)),
         }
 
-    def scores(self, bits: np.ndarray) -> np.ndarray:
-        """Scores (n,) of bits (n, T)."""
-        base, change = self.linear
-        values = np.asarray(bits, dtype=float) @ change + base
-        hidden = np.maximum(values, 0.0) / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1.0)
-        return np.clip((hidden @ self.w_1)[..., 0], -1.0, 1.0)
-
-    @cached_property
-    def linear(self) -> tuple[np.ndarray, np.ndarray]:
-        """The attention output of [CLS] as base + bits @ change: scores must not depend on bits."""
-        encoding, w_k, w_v = self.encoding, self.w_k, self.w_v
-        if np.any(w_k[encoding.bit_block]):
-            raise InvalidSetting("scores depend on the bits, so attention is not linear in them")
-        scores = w_k[encoding.place_block] * encoding.place + encoding.constant * w_k[encoding.constant_index]
-        scores = self.w_q[encoding.cls_index] * np.concatenate([[w_k[encoding.cls_index]], scores])
-        masses = np.exp(scores - scores.max())
-        masses /= masses.sum()
-        one = encoding.bit * np.broadcast_to(w_v[encoding.bit_block], (self.seq_len, w_v.shape[1]))
-        same = encoding.place * w_v[encoding.place_block] + encoding.constant * w_v[encoding.constant_index]
-        base = masses[1:] @ (same - one) + masses[0] * w_v[encoding.cls_index]
-        return base, masses[1:, None] * 2 * one
-
     def save(self, path: Path | str, about: dict[str, Any], *, force: bool = False) -> None:
         """Write the weights, the encoding and the architecture as safetensors."""
         from safetensors.numpy import save
 
         safetensors_name(path)
         weights = {name: np.ascontiguousarray(array, np.float64) for name, array in self.weights().items()}
-        numbers = sum(array.size for array in weights.values())
-        if numbers > _LARGEST:
-            raise InvalidSetting(f"the weights are {numbers:.3g} numbers, too many for a file: choose a smaller T")
         metadata = {
             "format": "boundcalc-model/1",
             "architecture": json.dumps(self.architecture.to_json()),
@@ -203,25 +152,3 @@ class Network:
             "represents": json.dumps(about),
         }
         write_bytes(path, save(weights, metadata), force=force)
-
-
-# -- wrong signs on all inputs of short sequences
-
-_CHUNK = 1 << 14
-
-
-def all_inputs(seq_len: int, start: int, stop: int) -> np.ndarray:
-    """Rows start, ..., stop - 1 of the 2^T inputs; bit t of the number is bit t of the input."""
-    return ((np.arange(start, stop, dtype=np.int64)[:, None] >> np.arange(seq_len)) & 1).astype(np.float64)
-
-
-def exhaust(network: Network, function: SparseFunction) -> float:
-    """The least signed score sign(f) F over all 2^T inputs, of short sequences."""
-    T = network.seq_len
-    starts = range(0, 1 << T, _CHUNK)
-    return min(_least_score(network, function, all_inputs(T, start, min(start + _CHUNK, 1 << T))) for start in starts)
-
-
-def _least_score(network: Network, function: SparseFunction, bits: np.ndarray) -> float:
-    """The least signed score over given inputs (n, T)."""
-    return float((network.scores(bits) * (2.0 * function.values(bits) - 1)).min())

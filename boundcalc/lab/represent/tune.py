@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -97,21 +96,19 @@ def mean_gains(units: Units, slack: float, profile: Sequence[int]) -> Gains:
     knots = -units.theta[slopes != 0] / slopes[slopes != 0]
     near = np.abs(knots[:, None] - places) <= slack
     inputs = np.concatenate([places - slack, places + slack, knots[near.any(1)]])
-    return _gains(units, inputs[:, None], np.concatenate([signs, signs, signs[near.argmax(1)[near.any(1)]]]), 0.0)
+    return _gains(units, inputs[:, None], np.concatenate([signs, signs, signs[near.argmax(1)[near.any(1)]]]))
 
 
-def bit_gains(units: Units, slack: float, table: Sequence[int]) -> Gains:
-    """Gains from every corner, each unit off by as much as it may."""
-    return _gains(units, corners(len(table).bit_length() - 1), 2.0 * np.asarray(table) - 1, slack)
+def bit_gains(units: Units, table: Sequence[int]) -> Gains:
+    """Gains from every corner: bits kept apart are read exactly."""
+    return _gains(units, corners(len(table).bit_length() - 1), 2.0 * np.asarray(table) - 1)
 
 
-def _gains(units: Units, inputs: np.ndarray, signs: np.ndarray, slack: float) -> Gains:
+def _gains(units: Units, inputs: np.ndarray, signs: np.ndarray) -> Gains:
     """Gains from inputs (n, inputs) and signs (n,), with lam = stretch / largest norm of the pre-activations."""
     values = inputs @ units.alpha + units.theta
-    wobble = slack * np.abs(units.alpha).sum(0)
-    helps = signs[:, None] * units.weight > 0
-    signed = signs * (np.maximum(np.where(helps, values - wobble, values + wobble), 0.0) @ units.weight)
-    sizes = np.sqrt(((np.abs(values) + wobble) ** 2).sum(1))
+    signed = signs * (np.maximum(values, 0.0) @ units.weight)
+    sizes = np.sqrt((values**2).sum(1))
     scales = [stretch / float(sizes.max()) for stretch in _STRETCH]
     margins = [float((signed * lam / np.maximum(1.0, lam * sizes)).min()) for lam in scales]
     return [(lam, 1 / margin) for lam, margin in zip(scales, margins, strict=True) if margin > 0]
@@ -183,7 +180,7 @@ class Tuner:
         return longest / (bit * self.view.masses(beta)[0]), self.view.one(place, constant, beta)
 
     def _capacities(
-        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gains: Sequence[tuple[float, float]]
+        self, amplitudes: tuple[float, float, float], beta: float, units: Units, gains: Gains
     ) -> list[float]:
         """The capacity at every (lam, G)."""
         place, bit, constant = amplitudes
@@ -191,8 +188,9 @@ class Tuner:
         op, two_one = _value_sizes(reading, self.view.one(place, constant, beta), units)
         weight = math.sqrt(float(units.weight @ units.weight))
         keys = beta / place * math.sqrt(self.view.s)
-        logs = _cover_logs(self.view.seq_len, units.theta.size)
-        return [capacity(keys, lam * op, lam * two_one, strength * weight, logs) for lam, strength in gains]
+        points = (1, units.theta.size, self.view.seq_len + 1)
+        logs = [math.log(2 * _SAMPLES * number + 1) ** (1 / 3) for number in points]
+        return [_capacity(keys, lam * op, lam * two_one, strength * weight, *logs) for lam, strength in gains]
 
 
 def _value_sizes(reading: np.ndarray, one: float, units: Units) -> tuple[float, float]:
@@ -210,16 +208,13 @@ def _amplitudes(x: np.ndarray) -> tuple[float, float, float]:
     return 1 / size, bit / size, constant / size
 
 
-@lru_cache(maxsize=256)
-def _cover_logs(seq_len: int, units: int) -> tuple[float, float, float]:
-    """Cube roots of the logarithms of the covers: of the read-out and W_1, of W_V, of W_QK."""
-    first, second, third = (math.log(2 * _SAMPLES * points + 1) ** (1 / 3) for points in (1, units, seq_len + 1))
-    return first, second, third
+def _capacity(
+    keys: float, value_op: float, value_21: float, w_1: float, one: float, values: float, pairs: float
+) -> float:
+    """A1's capacity of one block with |W_QK|_F = keys, a scalar W_1 and a read-out of norm 1, at margin 1.
 
-
-def capacity(keys: float, value_op: float, value_21: float, w_1: float, logs: tuple[float, float, float]) -> float:
-    """A1's capacity of one block with |W_QK|_F = keys, a scalar W_1 and a read-out of norm 1, at margin 1."""
-    one, values, pairs = logs
+    The last three are cube roots of logarithms of covers: of the read-out and W_1, of W_V, of W_QK.
+    """
     power = 2 / 3
     total = one + one * (w_1 * min(1.0, value_op)) ** power
     return (total + values * (w_1 * value_21) ** power + pairs * (w_1 * value_op * keys) ** power) ** 3

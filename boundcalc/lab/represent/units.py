@@ -1,7 +1,7 @@
 """Hidden units: which ReLUs of the selected bits, with which weights, have the sign of a Boolean function.
 
 A unit is relu(<alpha, x> + theta) of an input x that is either the mean of the s literals (+-1), known to within
-`slack`, or the s bits themselves (+-1), each known to within `slack`. The weights g are found by linear programming:
+`slack`, or the s bits themselves (+-1), known exactly. The weights g are found by linear programming:
 least sum |g| |v|, v the column of the value matrix a unit needs, under the condition f(x) sum g relu >= 1 for every
 admissible x. Nothing here is trusted: the certificate looks at the weights alone.
 """
@@ -59,10 +59,10 @@ def fit_mean(profile: tuple[int, ...], slack: float, sizes: Sizes) -> Units:
     alpha = np.concatenate([np.ones(knots.size), -np.ones(knots.size), [0.0]])[None]
     theta = np.concatenate([-knots, knots, [1.0]])
     values = np.concatenate([places - slack, places, places + slack])[:, None] * alpha + theta
-    return _fitted(alpha, theta, values, 0.0, np.tile(2.0 * np.asarray(profile) - 1, 3), sizes)
+    return _fitted(alpha, theta, values, np.tile(2.0 * np.asarray(profile) - 1, 3), sizes)
 
 
-def fit_bits(table: tuple[int, ...], slack: float, sizes: Sizes) -> Units:
+def fit_bits(table: tuple[int, ...], sizes: Sizes) -> Units:
     """Units of the bits for any function: hinges on subcubes (s <= 6), or on the corners of the rarer value."""
     s = len(table).bit_length() - 1
     signs = 2.0 * np.asarray(table) - 1
@@ -76,7 +76,7 @@ def fit_bits(table: tuple[int, ...], slack: float, sizes: Sizes) -> Units:
             columns.append(pattern)
             offsets.append(-level)
     alpha, theta = np.array(columns).T, np.array(offsets)
-    return _fitted(alpha, theta, corners(s) @ alpha + theta, slack, signs, sizes)
+    return _fitted(alpha, theta, corners(s) @ alpha + theta, signs, sizes)
 
 
 def corner_units(signs: np.ndarray, sizes: Sizes) -> Units:
@@ -105,29 +105,18 @@ def ramp_units(profile: tuple[int, ...], slack: float, sizes: Sizes) -> Units:
     return _balanced(alpha, theta, np.array([*rises, 1.0 if profile[0] else -1.0]), sizes)
 
 
-def _fitted(
-    alpha: np.ndarray,
-    theta: np.ndarray,
-    values: np.ndarray,
-    slack: float,
-    signs: np.ndarray,
-    sizes: Sizes,
-) -> Units:
+def _fitted(alpha: np.ndarray, theta: np.ndarray, values: np.ndarray, signs: np.ndarray, sizes: Sizes) -> Units:
     """Units with the least sum of costs * |weight| such that signs * (weighted units) >= 1.
 
-    `values` are the pre-activations (cases, units), each off by at most `slack` times the absolute sum of its alpha.
+    `values` are the pre-activations (cases, units).
     """
     from scipy.optimize import linprog
 
-    costs, wobble = _costs(alpha, theta, sizes), slack * np.abs(alpha).sum(0)
-    low, high = (np.maximum(values + off, 0.0) for off in (-wobble, wobble))
-    low, high = (np.where(x < _ROUNDING, 0.0, x) for x in (low, high))  # the solver dislikes 1e-17
-    positive = signs[:, None] > 0
-    plus = np.where(positive, low, -high)  # what a weight of +1 adds to sign * value, at least
-    minus = np.where(positive, -high, low)
+    costs = _costs(alpha, theta, sizes)
+    active = signs[:, None] * np.where(values < _ROUNDING, 0.0, values)  # the solver dislikes 1e-17
     solution = linprog(
         np.concatenate([costs, costs]) / costs.mean(),
-        A_ub=-np.concatenate([plus, minus], axis=1),
+        A_ub=np.concatenate([-active, active], axis=1),
         b_ub=np.full(signs.size, -1.0),
         method="highs",
     )
