@@ -25,19 +25,8 @@ JUNK: tuple[Any, ...] = (
     *([], {}, [[]], [None], [1, 2], {"a": 1}, {"lemma": "zero"}, {"op": 1.0}),
 )
 NEW_KEYS = (
-    "extra",
-    "W_V[1]",
-    "rank",
-    "nuclear",
-    "F",
-    "block",
-    "layers",
-    "measured",
-    "eps",
-    "depth",
-    "mu",
-    "alpha",
-    "nats",
+    *("extra", "W_V[1]", "rank", "nuclear", "F", "block", "layers"),
+    *("measured", "eps", "depth", "mu", "alpha", "nats"),
 )
 
 
@@ -46,13 +35,8 @@ def near(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value, None, 1]
     if isinstance(value, int):
-        return [
-            value + 1,
-            value - 1,
-            -value,
-            *((value + 0.5, float(value)) if abs(value) < 10**300 else ()),
-            str(value),
-        ]
+        whole = [value + 1, value - 1, -value, str(value)]
+        return [*whole, value + 0.5, float(value)] if abs(value) < 10**300 else whole
     if isinstance(value, float):
         large = abs(value) > 1e300
         return [0.0, 5e-324, 1e301] if large else [value * 1.01, value * 0.99, -value, value * 1e10, 0.0, 5e-324, 1e301]

@@ -14,7 +14,6 @@ from boundcalc.base.errors import CertificateError, InvalidSetting
 from boundcalc.proof.certificate import Certificate
 from boundcalc.proof.checker import check, verify
 from boundcalc.statements.posthoc import _grid_value
-from boundcalc.statements.strategies import STRATEGIES
 from tests.proof.both import GONE, Place, at, claiming, put
 from tests.proof.samples import SETTINGS, proved
 
@@ -62,10 +61,6 @@ def test_a_stronger_claim_is_refused(name: str) -> None:
             assert "does not follow" in str(refusal(put(data, path, stronger)))
 
 
-def test_every_strategy_is_among_the_samples() -> None:
-    assert {c.strategy for name in SETTINGS for c in proved(name)} == set(STRATEGIES)
-
-
 # ------------------------------------------------------------------------------------------------ covers
 
 
@@ -83,15 +78,10 @@ def test_a_wider_cover_leaves_more_error_than_the_level_says(name: str) -> None:
         for key, cover in level["covers"].items():
             if any(choice["lemma"] != "zero" for choice in cover["choices"]):
                 wider.append(("levels", 0, "covers", key, "log_eps", cover["log_eps"] + 0.01))
+                zero = put(data, ("levels", 0, "covers", key, "choices"), [{"lemma": "zero"}] * len(cover["choices"]))
+                assert refusal(zero) is not None, key
         for *path, value in wider:
             assert "larger error" in str(refusal(put(data, tuple(path), value)))
-
-
-def test_zero_covers_below_their_reach_are_refused() -> None:
-    data = claiming(pick("edelman", "uniform-margin"))
-    for key in data["levels"][0]["covers"]:
-        zero = put(data, ("levels", 0, "covers", key, "choices"), [{"lemma": "zero"}])
-        assert refusal(zero) is not None, key
 
 
 @pytest.mark.parametrize(
