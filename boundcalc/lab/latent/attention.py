@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dlange, dpocon, dpotrf, dpotrs, dtrtrs  # type: ignore[attr-defined]
+from scipy.special import softmax
 
 from boundcalc.base import validate
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
@@ -107,11 +108,7 @@ def softmax_weights(q: ArrayLike, k: ArrayLike, tau: float = 1.0) -> Array:
     """Weights exp(<q, k>/tau), normalised: (queries, keys)."""
     validate.positive("temperature tau", tau)
     queries, keys = _pair(q, k)
-    scores = (queries / tau) @ keys.T
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
-    return scores
+    return softmax((queries / tau) @ keys.T, axis=-1)
 
 
 def linear_weights(q: ArrayLike, k: ArrayLike) -> Array:
