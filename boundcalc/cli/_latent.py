@@ -111,11 +111,11 @@ def _rows(
     from boundcalc.lab.latent.bounds import key_bound
 
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-        posterior = attend(queries, keys, None, lam=options["ridge"], kernel=kernel)
+        posterior = attend(queries, keys, lam=options["ridge"], kernel=kernel)
         prior = kernel.diagonal(queries)
     deviations = np.sqrt(posterior.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
-        "CME": posterior.mean,
+        "CME": posterior.weights,
         **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in options["taus"] or (1.0,)},
         "linear": linear_weights(queries, keys),
     }

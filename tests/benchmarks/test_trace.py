@@ -1,4 +1,4 @@
-"""What one evaluation goes through, and how much the package shows: `pytest tests/benchmarks/test_trace.py -s`.
+"""What one evaluation goes through: `pytest tests/benchmarks/test_trace.py -s`.
 
 Counted are the package's files of which some function runs (not what importing them runs), their lines, the lines of
 them that run, the functions, their calls, and the package's frames at the first cost of a cover.
@@ -6,17 +6,14 @@ them that run, the functions, their calls, and the package's frames at the first
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-import boundcalc
 from tests.tutorials.walk import files
 
 pytestmark = pytest.mark.benchmark
@@ -111,27 +108,3 @@ def test_what_the_certificate_of_a_module_goes_through(tmp_path: Path) -> None:
     walk, text = _walked(["certify.py"], tmp_path)
     _within(walk, Walk(96, 17_000, 3_650, 775, 730_000, 15))
     assert "held-out" in text
-
-
-def public(path: Path) -> int:
-    """How many names without an underscore a module defines at its top: functions, classes and values."""
-    names: list[str] = []
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-    return sum(not name.startswith("_") for name in names)
-
-
-def test_how_much_is_public() -> None:
-    """Counted in modules without an underscore; what users import is what `boundcalc` exports and docs/api.md lists."""
-    root = Path(boundcalc.__file__).parent
-    rooms: Counter[str] = Counter()
-    for path in sorted(root.rglob("*.py")):
-        place = path.relative_to(root)
-        if not any(part.startswith("_") and part != "__init__.py" for part in place.parts):
-            rooms[place.parts[0]] += public(path)
-    print(f"\n{rooms.total()} public names: " + ", ".join(f"{room} {number}" for room, number in rooms.most_common()))
-    assert rooms.total() <= 900

@@ -129,8 +129,8 @@ def test_the_truth_has_softmax_s_own_kernel_and_cme_attention_is_its_posterior_m
         values = seen @ (scale * rng.standard_normal(2 * last + 1)) + noise * rng.standard_normal(40)
         mean, deviation = script.posterior(seen.T @ seen, seen.T @ values, script.waves(query, last)[0], scale, noise)
         grown, kernel = math.exp(sharpness), Exponential(1 / sharpness)
-        found = attend(on_circle(query), on_circle(keys), values[:, None], lam=noise**2 * grown, kernel=kernel)
-        assert mean == pytest.approx(float(found.mean[0, 0]), abs=1e-9)
+        found = attend(on_circle(query), on_circle(keys), lam=noise**2 * grown, kernel=kernel)
+        assert mean == pytest.approx(float(found.weights[0] @ values), abs=1e-9)
         # the prior's variance is that of the kernel e^(-sharpness) k: the share of it that is left
         assert deviation == pytest.approx(math.sqrt(float(found.variance[0]) / grown), rel=1e-9)
 

@@ -49,40 +49,37 @@ class Attended(NamedTuple):
     """The result of CME attention.
 
     Attributes:
-        mean: (queries, width of v).
+        weights: (queries, keys); `weights @ values` is the posterior mean of the values' means (X2).
         variance: k(q, q) - k(q, K) (k(K, K) + lam)^(-1) k(K, q): the posterior variance of a value's mean, in units of
             the prior's.
     """
 
-    mean: Array
+    weights: Array
     variance: Array
 
 
-def attend(q: ArrayLike, k: ArrayLike, v: ArrayLike | None, *, lam: float, kernel: Kernel | str = "linear") -> Attended:
-    """CME attention, V^T (k(K,K) + lam I)^(-1) k(K,q), in the kernel's features or in the keys, whichever are fewer.
+def attend(q: ArrayLike, k: ArrayLike, *, lam: float, kernel: Kernel | str = "linear") -> Attended:
+    """CME attention, (k(K,K) + lam I)^(-1) k(K,q), in the kernel's features or in the keys, whichever are fewer.
 
     Args:
         q: queries (n, d).
         k: keys (L, d).
-        v: values (L, w), or None for the weights of the values themselves, (n, L).
         lam: the ridge; the posterior mean's is the noise's variance over the prior's (X2).
         kernel: a name in `kernels.KERNELS`, or a kernel.
     """
     validate.positive("lam", lam, zero=True)
-    (queries, keys), values = _pair(q, k), None if v is None else _rows("values", v)
-    if values is not None and len(keys) != len(values):
-        raise InvalidSetting(f"there must be as many values as keys: {keys.shape} and {values.shape}")
+    queries, keys = _pair(q, k)
     space = kernel_named(kernel)
     phi, psi = space.features(keys), space.features(queries)
     if phi is not None and psi is not None and phi.shape[1] <= len(keys):
         upper = _factor(phi.T @ phi, lam, "the features' second moments Phi^T Phi")
-        mean = psi @ dpotrs(upper, phi.T if values is None else phi.T @ values)[0]
-        return Attended(mean, lam * np.square(dtrtrs(upper, psi.T, trans=1)[0]).sum(0))
+        weights = psi @ dpotrs(upper, phi.T)[0]
+        return Attended(weights, lam * np.square(dtrtrs(upper, psi.T, trans=1)[0]).sum(0))
     upper = _factor(space.gram(keys, keys), lam, f"the {space.name} kernel's matrix k(K, K)")
     cross = space.gram(keys, queries)
     white = dtrtrs(upper, cross, trans=1)[0]  # U^(-T) b: squared norms of columns are b^T A^(-1) b
-    mean = dpotrs(upper, cross)[0].T if values is None else white.T @ dtrtrs(upper, values, trans=1)[0]
-    return Attended(mean, np.maximum(space.diagonal(queries) - np.square(white).sum(0), 0.0))
+    left = np.maximum(space.diagonal(queries) - np.square(white).sum(0), 0.0)
+    return Attended(dpotrs(upper, cross)[0].T, left)
 
 
 def power_function(q: ArrayLike, k: ArrayLike, weights: Array, kernel: Kernel | str = "linear") -> Array:

@@ -24,8 +24,8 @@ from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
+from boundcalc.lab.represent._network import Network
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.lab.represent.network import Network
 
 
 @dataclass(frozen=True)

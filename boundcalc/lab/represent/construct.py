@@ -14,8 +14,8 @@ from boundcalc.base.errors import InvalidSetting, NoSolution
 from boundcalc.base.intervals import lower_float
 from boundcalc.engine.solve import Solution, solve
 from boundcalc.lab.represent._certify import Certified, Hint, certify, sums
+from boundcalc.lab.represent._network import Encoding, Network
 from boundcalc.lab.represent.functions import SparseFunction
-from boundcalc.lab.represent.network import Encoding, Network
 from boundcalc.lab.represent.tune import Choice, Reading, Tuner, bit_gains, mean_gains
 from boundcalc.lab.represent.units import MOST_CORNERS, fit_bits, fit_mean, ramp_units
 

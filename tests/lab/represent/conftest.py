@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from boundcalc.lab.represent._network import Network
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
 from boundcalc.lab.represent.functions import SparseFunction, parse
-from boundcalc.lab.represent.network import Network
 
 
 def all_functions(s: int, variables: tuple[int, ...]) -> Iterator[SparseFunction]:

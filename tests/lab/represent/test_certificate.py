@@ -11,7 +11,8 @@ import pytest
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.lab.represent import units
-from boundcalc.lab.represent._certify import Hint
+from boundcalc.lab.represent._certify import Hint, sums
+from boundcalc.lab.represent._network import Encoding, Network
 from boundcalc.lab.represent.construct import Construction, construct, possible_kinds
 from boundcalc.lab.represent.functions import parse
 from tests.lab.represent.conftest import all_functions, all_inputs, least_score, linear, random_table, scores
@@ -138,6 +139,19 @@ def test_what_is_broken_on_purpose_is_refused(what: str, built: Built) -> None:
         broken.certify(1.0)
     if "another bit" in what:
         assert attack(broken, seed=0) < 1.0
+
+
+def test_units_may_turn_between_the_ends_of_a_level() -> None:
+    """Two units add up to |U - c|: 2c at both ends of what x0 = 1 allows, and 0 at an input between."""
+    encoding = Encoding.of(3, True, 0.5, 0.5, 0.5)
+    w_v = np.zeros((encoding.width, 2))
+    w_v[encoding.bit_block] = 1.0, -1.0
+    w_v[encoding.constant_index] = -1 / 3, 1 / 3
+    network = Network(encoding, np.zeros(encoding.width), np.zeros(encoding.width), w_v, np.ones((2, 1)))
+    function, hint = parse("x0"), Hint(np.array([1.0, -1.0]), np.array([1.0]))
+    inputs = [bits for bits in all_inputs(3) if bits[0]]
+    least = min(scores(network, np.array(inputs)))
+    assert dict(sums(network, function, hint)[0])["1 of 1 literals true"] <= least + ROUNDING
 
 
 def test_large_symmetric_functions() -> None:
