@@ -21,8 +21,7 @@ from boundcalc.checkpoints.errors import CheckpointError, NoReadOut
 from boundcalc.checkpoints.families import Family, Model, Options, family_for
 from boundcalc.checkpoints.families.read import NATIVE, read_mapping
 from boundcalc.checkpoints.modules import bare
-from boundcalc.checkpoints.parity import Parity
-from boundcalc.checkpoints.parity import compare as forward_check
+from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import STORED, read
 from boundcalc.layers.base import of_class, weights_of
@@ -186,20 +185,16 @@ def audit(
     options: Options = _DEFAULTS,
     reference: object | None = None,
     seed: int | None = None,
-    compare: bool = True,
 ) -> Audit:
     """Certified norms of every weight of a checkpoint (a path, or a live torch module).
 
     `mapping` describes a model of no known family: a file, or the same as a dictionary. `heads` is short for the
-    option. A live module is compared with the architecture it is read as, unless `compare` is false: the audit then
-    says so.
+    option. A live module is compared with the architecture it is read as.
     """
     options = options if heads is None else replace(options, heads=heads)
     model = open_model(source, chosen_family(family, mapping), options)
     audited, live = measured(model, reference=reference, seed=seed), bare(source)
-    if not compare or not hasattr(live, "forward"):
-        return audited
-    return replace(audited, parity=forward_check(live, model))
+    return replace(audited, parity=compare(live, model)) if hasattr(live, "forward") else audited
 
 
 def measured(

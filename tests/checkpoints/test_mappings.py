@@ -61,7 +61,7 @@ def test_a_wrong_mapping_is_refused_by_the_forward_check(name: str) -> None:
     with pytest.raises(BoundcalcError, match=rf"differ in .*{place}" if place else "has not"):
         audit(module, mapping=wrong)
     if place:
-        assert audit(module, mapping=wrong, compare=False).parity is None
+        assert audit(module.state_dict(), mapping=wrong).parity is None
 
 
 @pytest.mark.parametrize("wrapper", ["_orig_mod.", "module.", "model.", "model._orig_mod."])
@@ -148,11 +148,7 @@ def test_template_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert code == 2
     assert "add --compare" in text
     own = ("--compare", "model.py:make")
-    for words in (("--template", "map.json", *own), ("--mapping", "map.json", *own)):
-        code, text = run(*words)
-        assert code == 0, text
-        assert "ompared with a forward pass" in text
-    assert "not compared" in run("--mapping", "map.json")[1]
+    assert run("--template", "map.json", *own)[0] == run("--mapping", "map.json", *own)[0] == 0
     Path("map.json").write_text(Path("map.json").read_text().replace('"gelu"', '"silu"'))  # edited by hand
     assert run("--mapping", "map.json", *own)[0] != 0
     assert run("--template", "map.json")[0] != 0  # what was edited is not replaced

@@ -216,7 +216,10 @@ def test_rotations_have_at_least_the_factor_of_every_release(kind: str) -> None:
     """YaRN with factor 2, original length 16 and longest 512 had 1.069, and releases of 4.49 to 4.57 have 1.347."""
 
     def ours(given: Mapping[str, Any], config: Mapping[str, Any]) -> float:
-        return rotation_factor({**config, "rope_parameters": given}.get, [])
+        oldest = {"type" if name == "rope_type" else name: value for name, value in given.items()}
+        spellings = ({"rope_parameters": given}, {"rope_scaling": given}, {"rope_scaling": oldest})
+        (factor,) = {rotation_factor({**config, **said}.get, []) for said in spellings}
+        return factor
 
     assert not _below_a_release(ours, kind)
     if kind in ("yarn", "longrope"):  # the negative control: one release's own constant is less than another's
