@@ -47,7 +47,7 @@ def of_figures(folder: Path) -> dict[str, Any]:
     """Stores of trials, runs and a theorem of one's own."""
     pytest.importorskip("matplotlib")
     _own_theorem(folder)
-    trials.store(folder / "runs.db", trials.certified(T=128), "overlay")
+    trials.store(folder / "runs.db", trials.over_m(T=128), certified=True)
     return {}
 
 

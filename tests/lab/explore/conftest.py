@@ -13,7 +13,10 @@ from tests.lab.explore.browser import Browser
 
 SMALL = {
     "COMPARED": ({"depth": (1, 2, 4), "C": (0.5, 1)},),
-    "COVERED": ({"depth": (1, 2, 4), "C": (2,), "size": ((64, 1), (1024, 16)), "gamma": (0.1, 0.5)},),
+    "COVERED": (
+        {"depth": (1, 2, 4), "C": (2,), "size": ((64, 1), (1024, 16)), "gamma": (0.1, 0.5)},
+        {"depth": (12,), "C": (0.2, 0.5, 1), "size": ((1024, 16),), "gamma": (0.05,)},
+    ),
     "FLOORED": {"depth": (1, 2, 4), "C": (0.5, 1), "gamma": (0.12, 0.5), "T": (16,)},
     "SEARCHED": ({"depth": (1,), "C": (0.5, 1), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)},),
 }

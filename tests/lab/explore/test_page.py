@@ -199,9 +199,8 @@ def test_wrong_inputs_say_so(opened: Browser, name: str, typed: str, words: str)
 
 
 def test_every_preset_shows_what_it_says(opened: Browser) -> None:
-    presets = {preset["name"]: preset for preset in content.PRESETS}
-    for name, preset in presets.items():
-        opened.click(f"[data-preset='{name}']")
+    for preset in content.PRESETS:
+        opened.click(f"[data-preset='{preset['name']}']")
         assert text_of(opened, "#preset-text") == preset["text"]
         assert preset["set"].items() <= state(opened).items()
     opened.click("[data-preset='Toy model']")
@@ -209,14 +208,9 @@ def test_every_preset_shows_what_it_says(opened: Browser) -> None:
     assert toy.ratio is not None
     assert toy.ratio < 10
     assert (value(opened, "best") or 0) < 10 * (value(opened, "floor") or 0)
-    large = evaluate(setting_at({**content.letters(SETTING), **presets["BERT-like"]["set"]}))
-    assert large.vacuous
     usual = SETTING.but(n_train=10**8)
     growth = {C: evaluate(usual.but(C=C, depth=12)).gap / evaluate(usual.but(C=C, depth=1)).gap for C in (0.5, 1.0)}
     assert growth[0.5] < 1 < 10 < growth[1.0]
-    assert evaluate(usual.but(seq_len=16)).gap == pytest.approx(evaluate(usual.but(seq_len=2**16)).gap, rel=1e-9)
-    at = content.letters(usual)
-    assert by_python("edelman2022", {**at, "T": 2.0**16}) > 1.02 * by_python("edelman2022", {**at, "T": 16.0})
 
 
 def test_measured_runs_are_there_from_the_start(opened: Browser) -> None:

@@ -8,29 +8,13 @@ import pytest
 
 from boundcalc import evaluate
 from boundcalc.engine.solve import solve
-from boundcalc.lab.explore import _checked as checked
-from boundcalc.lab.explore import content, page
+from boundcalc.lab.explore import content
 from tests.lab.explore.browser import Browser
 from tests.lab.explore.pictures import PICTURES, WALKS
 from tests.lab.explore.test_page import by_python, every, setting_at, state, text_of, value
 
 DOCUMENT = (PICTURES.parent / "explore.md").read_text(encoding="utf-8")
 GROWTH, ENOUGH, VACUOUS = WALKS
-GRID = {
-    "COMPARED": ({"depth": (1, 2), "C": (0.5, 1)},),
-    "COVERED": ({"depth": (12,), "C": (0.2, 0.5, 1), "size": ((1024, 16),), "gamma": (0.05,)},),
-    "FLOORED": {"depth": (1, 2), "C": (0.5, 1), "gamma": (0.12,), "T": (16,)},
-    "SEARCHED": ({"depth": (1,), "C": (0.5, 1), "gamma": (0.12,), "T": (16,), "m": (1e4, 1e8)},),
-}
-"""Of the grid of the command what the questions need."""
-
-
-@pytest.fixture(scope="module")
-def text() -> str:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, axes in GRID.items():
-            patch.setattr(checked, name, axes)
-        return page.build()
 
 
 def heights(browser: Browser, css: str) -> set[float]:

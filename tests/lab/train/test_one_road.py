@@ -15,12 +15,10 @@ from boundcalc.setting import Norms
 
 torch = pytest.importorskip("torch")
 
-MODELS: dict[str, list[str]] = {
-    "full scores": ["--set", "model.style=edelman", "--heads", "1", "--set", "model.activation=relu"],
-    "pre-norm, two layers": [
-        *("--set", "model.style=pre", "--set", "model.normalisation=layernorm", "--depth", "2", "--heads", "2")
-    ],
-    "steep": ["--heads", "2", "--set", "train.lr=0.02", "--gamma", "0.25"],
+MODELS = {
+    "full scores": "--set model.style=edelman --heads 1 --set model.activation=relu --gamma 1",
+    "pre-norm, two layers": "--set model.style=pre --set model.normalisation=layernorm --depth 2 --heads 2 --gamma 1",
+    "steep": "--heads 2 --set train.lr=0.02 --gamma 0.25",
 }
 TASK = ["conjunction", "--T", "6", "--m", "48", "--d", "8", "--steps", "60", "--set", "n_test=64"]
 
@@ -36,12 +34,9 @@ def roads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """What `train` says of a model, and the files it leaves for the other roads."""
     home: Path = tmp_path_factory.mktemp("roads")
     weights, store = home / "model.safetensors", home / "runs.db"
-    trained = run("train", *TASK, *MODELS[request.param], "--out", weights, "--store", store)
-    return {"trained": trained, "weights": weights, "store": store, "gamma": _gamma(MODELS[request.param])}
-
-
-def _gamma(words: list[str]) -> float:
-    return float(words[words.index("--gamma") + 1]) if "--gamma" in words else 1.0
+    words = MODELS[request.param].split()
+    trained = run("train", *TASK, *words, "--out", weights, "--store", store)
+    return {"trained": trained, "weights": weights, "store": store, "gamma": float(words[-1])}
 
 
 def certified(roads: dict[str, Any], m: int, error: float, *bounds: str) -> dict[str, Any]:

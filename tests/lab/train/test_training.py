@@ -169,26 +169,22 @@ def test_training_stays_in_its_balls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("attention", "model", "words"),
     [
-        ({"offsets": "fixed"}, "numbers added to scores"),
-        ({"qk": "fixed"}, "a query of the layer's own"),
-        ({"qk": "split", "qk_norm": "head", "qk_eps": 1e-6, "d_head": 2}, "normalised queries and keys"),
-        ({"normaliser": Normaliser("custom", c=1.0, mu=1.0)}, "normaliser 'custom'"),
+        ({"offsets": "fixed"}, {}, "numbers added to scores"),
+        ({"qk": "fixed"}, {}, "a query of the layer's own"),
+        ({"qk": "split", "qk_norm": "head", "qk_eps": 1e-6, "d_head": 2}, {}, "normalised queries and keys"),
+        ({"normaliser": Normaliser("custom", c=1.0, mu=1.0)}, {}, "normaliser 'custom'"),
+        ({}, {"rope": True}, "rotary"),
+        ({}, {"bits": 16}, "weights of 16 bits"),
     ],
 )
-def test_attention_that_can_be_bounded_and_not_trained_is_refused(fields: dict[str, Any], words: str) -> None:
+def test_models_that_can_be_bounded_and_not_trained_are_refused(attention: Any, model: Any, words: str) -> None:
     """Left to itself each would be trained as another model than the bound is about."""
-    layers = (Attention(4, block=0, **fields), Pool(), Linear("readout", 4, 1))
+    layers = (Attention(4, block=0, **attention), Pool(), Linear("readout", 4, 1))
+    refused = model_for(BooleanTask(T=6, s=2), **model) if model else Architecture(seq_len=5, layers=layers)
     with pytest.raises(BoundcalcError, match=words):
-        parameters(Architecture(seq_len=5, layers=layers))
-
-
-@pytest.mark.parametrize(("field", "words"), [({"rope": True}, "rotary"), ({"bits": 16}, "weights of 16 bits")])
-def test_rotary_and_rounded_models_are_refused(field: dict[str, Any], words: str) -> None:
-    task = BooleanTask(T=6, s=2)
-    with pytest.raises(BoundcalcError, match=words):
-        Trial(task, model_for(task, **field), 12)
+        parameters(refused)
 
 
 # -- sweeps
