@@ -29,12 +29,6 @@ def test_members_stay_in_their_class_and_overfit_less_on_more_examples() -> None
     assert statistics.fmean(many.gaps) < 0.7 * statistics.fmean(few.gaps)
 
 
-@pytest.mark.parametrize("place", [(1000, 4, 1.0), (1000, 4, 4.0)])
-def test_no_bound_of_the_class_is_below(place: tuple[int, int, float]) -> None:
-    bound = evaluate(setting(*place)).gap
-    assert max(fitted(*place, **SMALL).gaps) < bound < 1
-
-
 @pytest.mark.parametrize("blocks", [2, pytest.param(50, marks=pytest.mark.slow)])
 def test_members_fitted_to_coins_never_exceed_the_bound_and_mostly_one_that_forgets_the_class(blocks: int) -> None:
     """Twenty samples a block. The control holds for one function in every second sample, and not for fitted members."""

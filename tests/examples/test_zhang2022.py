@@ -92,21 +92,6 @@ def test_a_script_reads_its_options_and_draws(
         module.run(module.main, argv=["--repetition", "many"])
 
 
-# ------------------------------------------------------------------------ exchangeability, sufficiency, positions (X1)
-
-
-def test_x1_bounds_urns_and_coins_are_mixtures() -> None:
-    script = load(FOLDER, "exchangeable")
-    ratios = [
-        script.mixture_distance(script.urn(ones, n, k)) / script.x1(k, n)
-        for n in (6, 20)
-        for ones in (1, n // 2)
-        for k in (2, 5)
-    ]
-    assert 0.1 < max(ratios) <= 1
-    assert script.mixture_distance([0.5**6 * math.comb(6, i) for i in range(7)]) < 1e-3
-
-
 # ------------------------------------------------------------------------ a conditional mean that is not linear
 
 
