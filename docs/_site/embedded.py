@@ -8,10 +8,9 @@ from typing import Any
 
 def _make(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        from boundcalc import Setting
         from boundcalc.lab.explore import page
 
-        (Path(app.outdir) / "explore-page.html").write_text(page.build(Setting.of("edelman")), encoding="utf-8")
+        (Path(app.outdir) / "explore-page.html").write_text(page.build(), encoding="utf-8")
 
 
 def setup(app: Any) -> dict[str, bool]:
