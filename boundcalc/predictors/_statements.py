@@ -127,6 +127,8 @@ def float_limit(errors: int, n: int, log_delta: float) -> float:
     """The same limit by SciPy: a guess for `limit` and for searches, never a certificate."""
     if errors >= n:
         return 1.0
+    if errors == 0:
+        return -math.expm1(log_delta / n)
     if log_delta < _LEAST_LOG:
         return root(lambda p: float(binomial_tail(errors, n, p).log()) - log_delta, errors / n)
     from scipy.special import betainccinv

@@ -29,6 +29,7 @@ from boundcalc.predictors.certificate import (
     Certified,
     Method,
     PredictorCertificate,
+    equal_shares,
     issue,
     text_of,
 )
@@ -221,14 +222,18 @@ def certify_draws(
     network: Network, prior: Prior, posterior: Sequence[LatticeLaw], data: Data, delta: float, draws: int = 4
 ) -> Certified:
     """The best of a few draws whose seeds were fixed before the data; each has an equal share of delta."""
-    listed, issued = tuple(_Drawn(**vars(prior), draw=seed) for seed in range(draws)), list[Certified]()
+    outcomes: list[tuple[float, int, int, dict[str, Array]]] = []
     for seed in range(draws):
-        weights = prior.weights(_draw_weights(posterior, seed), network.checkpoint)
+        drawn = _draw_weights(posterior, seed)
+        weights = prior.weights(drawn, network.checkpoint)
         errors = count_wrong(network.scores(weights, data), len(data))
-        evidence = _Evidence.of(data, network, weights, tuple(posterior))
-        certificate = issue("pac-bayes", errors, delta=delta, alternatives=listed, chosen=seed, evidence=evidence)
-        issued.append(Certified(certificate, weights))
-    return min(issued, key=lambda certified: certified.certificate.risk)
+        facts = _DrawnErrors(errors, len(data), upper_float(log_ratio(posterior, prior.laws, drawn)))
+        outcomes.append((_single_draw(facts, equal_shares(delta, draws)), seed, errors, weights))
+    _, chosen, errors, weights = min(outcomes, key=lambda outcome: outcome[:2])
+    listed = (_Drawn(**vars(prior), draw=seed) for seed in range(draws))
+    evidence = _Evidence.of(data, network, weights, tuple(posterior))
+    certificate = issue("pac-bayes", errors, delta=delta, alternatives=listed, chosen=chosen, evidence=evidence)
+    return Certified(certificate, weights)
 
 
 @dataclass(frozen=True)

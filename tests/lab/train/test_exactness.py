@@ -1,4 +1,4 @@
-"""The shortcuts against the plain module, and the plain module against torch's own layer: values and gradients."""
+"""The shortcuts against the plain module: values and gradients. tests/lab/certify holds it against torch's layers."""
 
 from __future__ import annotations
 
@@ -122,40 +122,6 @@ def test_reading_one_row_equals_the_plain_module(name: str, dtype: Any) -> None:
     fast = with_gradients(weights, lambda w: each(w, tokens(x)))
     slow = with_gradients(weights, lambda w: plainly(arch, w, x))
     assert difference(fast, slow) < 3 * TOLERANCE[dtype]
-
-
-def encoder_layer(arch: Architecture, weights: dict[str, Any]) -> Any:
-    """torch's own layer with a model's weights."""
-    one = {k: v[0] for k, v in weights.items()}
-    layer = torch.nn.TransformerEncoderLayer(
-        64, 16, 256, 0.0, "gelu", batch_first=True, norm_first=arch.style == "pre", dtype=one["readout"].dtype
-    )
-    with torch.no_grad():
-        attention = layer.self_attn
-        maps = [one[f"{kind}[0]"].permute(0, 2, 1).reshape(64, 64) for kind in ("W_Q", "W_K", "W_V")]
-        attention.in_proj_weight.copy_(torch.cat(maps))
-        attention.in_proj_bias.copy_(torch.cat([one[f"{kind}[0]"].flatten() for kind in ("b_Q", "b_K", "b_V")]))
-        attention.out_proj.weight.copy_(one["W_O[0]"].T)
-        attention.out_proj.bias.copy_(one["b_O[0]"])
-        for linear, kind in ((layer.linear1, "1"), (layer.linear2, "2")):
-            linear.weight.copy_(one[f"W_{kind}[0]"].T)
-            linear.bias.copy_(one[f"b_{kind}[0]"])
-        for norm, kind in ((layer.norm1, "norm_attention"), (layer.norm2, "norm_ffn")):
-            norm.weight.copy_(one[f"{kind}.gain[0]"])
-            norm.bias.copy_(one[f"{kind}.offset[0]"])
-    return layer
-
-
-@pytest.mark.parametrize("scale", [1.0, 6.0])
-@pytest.mark.parametrize("style", ["post", "pre"])
-def test_the_plain_module_equals_torchs_encoder_layer(style: str, scale: float) -> None:
-    arch = architecture(48, **(BLOCK | {"normalisation": "layernorm", "style": style}))
-    weights, x = models(arch, torch.float64, scale, 1), bits(1, 6, 48)
-    layer = encoder_layer(arch, weights)
-    last = torch.nn.LayerNorm(64, dtype=torch.float64) if style == "pre" else torch.nn.Identity()
-    rows = weights["embedding"][0][tokens(x)[0]] + weights["positions"][0]
-    theirs = last(layer(rows))[:, 0] @ weights["readout"][0] + weights["b_readout"][0]
-    assert float((plainly(arch, weights, x)[0] - theirs).detach().abs().max()) < TOLERANCE[torch.float64]
 
 
 def test_sharp_models_take_the_other_path_and_do_not_disturb_their_neighbours() -> None:
