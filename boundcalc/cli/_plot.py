@@ -81,10 +81,7 @@ def command(what: str | None, out: Path | None, source: str | None, axis: str | 
         raise InvalidSetting(f"name a figure: {', '.join(FIGURES)}")
     validate.choice("figure", what, FIGURES)
     target = out or Path(f"{what}.png")
-    if target.suffix.lower() not in canvas.FORMATS:
-        raise InvalidSetting(
-            f"a figure is written as {', '.join(canvas.FORMATS)}; got {target.name!r}: use -o figure.pdf"
-        )
+    canvas.check_name(target)
     for file in (target, target.with_suffix(".json")):
         output.check(file)
     of_trials = what == "overlay" or options["norms_from"] == "runs"

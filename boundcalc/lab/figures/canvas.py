@@ -14,7 +14,7 @@ from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.figures.data import Figure, Series, write
 from boundcalc.lab.figures.names import BAND, GREEN, GREY, INK, PALE, dark_theme, look
 
-FORMATS = (".png", ".pdf", ".svg")
+_FORMATS = (".png", ".pdf", ".svg")
 _STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -168,12 +168,17 @@ def end_labels(axes: Any, labels: Sequence[tuple[tuple[float, float] | None, str
         axes.annotate(text, at, xytext=(11 if moved else 7, place - y), arrowprops=arrow if moved else None, **how)
 
 
+def check_name(path: Path) -> None:
+    """Refuse a name that no image has."""
+    if path.suffix.lower() not in _FORMATS:
+        raise InvalidSetting(f"a figure is written as {', '.join(_FORMATS)}; got {path.name!r}: use -o figure.pdf")
+
+
 def save(
     figure: Figure, draw: Callable[[Figure], Any], path: Path, *, numbers: bool = True, force: bool = False
 ) -> None:
     """Write the image, and (unless `numbers` is False) the JSON next to it; both or neither."""
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidSetting(f"a figure is written as {', '.join(FORMATS)}; got {path.name!r}: use -o figure.pdf")
+    check_name(path)
     kind = path.suffix.lower()
     about = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind, {})
     about |= {"Title": figure.name, "Software" if kind == ".png" else "Creator": "boundcalc"}
