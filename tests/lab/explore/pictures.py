@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,30 +17,15 @@ from tests.lab.explore.browser import Browser
 PICTURES = Path(__file__).resolve().parents[3] / "docs" / "explore"
 STOP = 18
 """Pixels by which a number of the sentence is dragged to its next stop."""
-
-
-class Move(NamedTuple):
-    """What the reader does once: a click, a key, or a drag by so many stops."""
-
-    kind: str
-    css: str
-    by: int = 0
-
-    def make(self, browser: Browser) -> None:
-        """Make it, with real events."""
-        if self.kind == "click":
-            browser.click(self.css)
-        elif self.kind == "drag":
-            browser.drag(self.css, STOP * self.by)
-        else:
-            browser.press(self.css, "\ue014" if self.by > 0 else "\ue012")
+LEFT = "\ue012"
+"""The arrow key, as WebDriver has it."""
 
 
 class Walk(NamedTuple):
     """The moves that answer a question, and how its picture is taken: file, size, theme, what is scrolled into
     sight."""
 
-    moves: tuple[Move, Move]
+    moves: tuple[Callable[[Browser], None], Callable[[Browser], None]]
     name: str
     size: tuple[int, int]
     theme: str = "light"
@@ -48,13 +34,21 @@ class Walk(NamedTuple):
 
 WALKS = {
     "How does the bound grow with T?": Walk(
-        (Move("click", "[data-preset='log T or not?']"), Move("drag", "[data-knob=T]", 7)), "desktop", (1200, 760)
+        (lambda b: b.click("[data-preset='log T or not?']"), lambda b: b.drag("[data-knob=T]", 7 * STOP)),
+        "desktop",
+        (1200, 760),
     ),
     "How many sequences does my model need?": Walk(
-        (Move("key", "#r-depth", -1), Move("key", "#r-C", -1)), "phone", (390, 760), focus="r-C"
+        (lambda b: b.press("#r-depth", LEFT), lambda b: b.press("#r-C", LEFT)),
+        "phone",
+        (390, 760),
+        focus="r-C",
     ),
     "Why is it vacuous?": Walk(
-        (Move("click", "[data-preset='BERT-like']"), Move("drag", "[data-knob=C]", -2)), "dark", (1200, 1150), "dark"
+        (lambda b: b.click("[data-preset='BERT-like']"), lambda b: b.drag("[data-knob=C]", -2 * STOP)),
+        "dark",
+        (1200, 1150),
+        "dark",
     ),
 }
 
@@ -71,7 +65,7 @@ def main() -> None:
                 browser.open("about:blank")
                 browser.open(file.as_uri())
                 for move in walk.moves:
-                    move.make(browser)
+                    move(browser)
                 browser.run("scrollTo(0, 0); document.activeElement.blur()")
                 if walk.focus:
                     browser.run("document.getElementById(arguments[0]).scrollIntoView({block: 'center'})", walk.focus)

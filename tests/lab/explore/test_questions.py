@@ -32,13 +32,13 @@ def test_the_document_asks_these_questions_and_shows_their_answers() -> None:
 
 def test_best_bound_and_floor_are_flat_in_t_and_the_published_formula_rises(opened: Browser) -> None:
     first, second = WALKS[GROWTH].moves
-    first.make(opened)
+    first(opened)
     short = {name: value(opened, name) for name in ("best", "floor", "edelman2022")}
     for line in ("best", "floor"):
         drawn = heights(opened, f"path[data-line={line}]")
         assert max(drawn) - min(drawn) < 0.5  # of a pixel
     assert len(heights(opened, "path[data-curve=edelman2022]")) > 20
-    second.make(opened)
+    second(opened)
     assert state(opened)["T"] == 65536
     long = {name: value(opened, name) for name in short}
     assert long["best"] == short["best"]
@@ -50,7 +50,7 @@ def test_best_bound_and_floor_are_flat_in_t_and_the_published_formula_rises(open
 
 def test_the_sentence_says_how_many_sequences_suffice(opened: Browser) -> None:
     for move in WALKS[ENOUGH].moves:
-        move.make(opened)
+        move(opened)
     view = state(opened)
     assert (view["depth"], view["C"]) == (1, 0.5)
     shown = opened.run("return Number(document.getElementById('suffices').dataset.value)")
@@ -61,14 +61,14 @@ def test_the_sentence_says_how_many_sequences_suffice(opened: Browser) -> None:
 
 def test_a_deep_network_is_vacuous_until_its_norms_fall_and_the_bar_says_who_pays(opened: Browser) -> None:
     first, second = WALKS[VACUOUS].moves
-    first.make(opened)
+    first(opened)
     assert "the bound is vacuous" in text_of(opened, "#promise")
     assert (value(opened, "best") or 0) > 1
     pieces = dict(every(opened, "#pays li", "[e.dataset.piece, Number(e.dataset.share)]"))
     largest = max(pieces, key=lambda name: pieces[name] if name.startswith("W_") else 0)
     assert largest in ("W_QK[0]", "W_V[0]")
     assert sum(pieces.values()) == pytest.approx(100)
-    second.make(opened)
+    second(opened)
     view = state(opened)
     assert (view["depth"], view["heads"], view["C"]) == (12, 12, 0.2)
     shown = value(opened, "best") or 0
