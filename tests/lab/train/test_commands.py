@@ -1,4 +1,4 @@
-"""`boundcalc sweep` on a sweep file: what is in the store is not trained again."""
+"""`boundcalc train` shows what it measured; `boundcalc sweep` does not train again what is in the store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from click.testing import CliRunner
 from boundcalc.cli import main
 
 pytest.importorskip("torch")
+
+
+def test_train_shows_errors_attention_bounds_and_norms() -> None:
+    words = "train conjunction --T 8 --s 2 --m 24 --d 16 --heads 4 --set n_test=128"
+    done = CliRunner().invoke(main, words.split())
+    assert done.exit_code == 0, done.output
+    for text in ("test error", "best head", "chosen after training", "vacuous", "W_QK[0]"):
+        assert text in done.stdout
+    assert "CPU-s" in done.stderr  # what differs between two runs
 
 
 def test_sweep_continues_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
