@@ -53,6 +53,7 @@ Sizes without a number stay letters.""")
 @option("-o --out", NEW_FOLDER, "Folder for the LaTeX files, with macros and .bib.")
 def command(bound: str, quantity: str | None, detail: str | None, form: str, out: Path | None, **options: Any) -> None:
     """A theorem with its hypotheses, its formula and its proof, and where it differs from the paper."""
+    from boundcalc.theorems import render
     from boundcalc.theorems.derivation import derive
 
     fragment, columns, others = (options.pop(name) for name in ("fragment", "columns", "others"))
@@ -71,15 +72,17 @@ def command(bound: str, quantity: str | None, detail: str | None, form: str, out
         click.echo(theorem.cite())
         return
     derivation = derive(theorem, quantity, values)
-    detail = detail or ("full" if form == "latex" else "brief")
+    full = detail == "full" or (detail is None and form == "latex")
     if form in _CODE:
         click.echo(derivation.formula.code(form), nl=False)
     elif detail == "formula":
         click.echo(derivation.formula.latex() if form == "latex" else derivation.formula.text())
+    elif form == "text":
+        click.echo(render.text(derivation, full=full, width=reading_width()), nl=False)
     elif out is None:
-        click.echo(derivation.render(form, detail=detail, width=reading_width()), nl=False)
+        click.echo(render.article(derivation, full=full), nl=False)
     else:
-        _write(out, derivation, full=detail == "full", fragment=fragment, columns=columns or 1)
+        _write(out, derivation, full=full, fragment=fragment, columns=columns or 1)
 
 
 def _theorem(name: str) -> Theorem:

@@ -121,7 +121,7 @@ def _theorem(name: str) -> list[tuple[str, str]]:
         ("Assumes", "; ".join(theorem.assumed())),
         ("Published", theorem.published_note),
         ("Differs", "; ".join(theorem.differences())),
-        ("Based on", " ".join(theorem.uses)),
+        ("Based on", " ".join(theorem.uses())),
         ("Source", str(theorem.source)),
     ]
     use = f"boundcalc derive --bound {theorem.name}, boundcalc eval --bound {theorem.name}"

@@ -89,25 +89,16 @@ class Formula:
 
     def with_values(self, **values: Any) -> Formula:
         """The same formula with some inputs replaced by numbers; named parts that become numbers vanish."""
-        chosen = self.resolve(values, whole=True)
-        where = [replace(part, expr=part.expr.subs(chosen), stable=part.computed.subs(chosen)) for part in self.where]
-        constants = {part.symbol for part in self.where if part.expr.is_number}
-        return replace(self, expr=self.expr.subs(chosen), where=tuple(where))._without_numbers(constants)
-
-    def _without_numbers(self, constants: set[Any]) -> Formula:
-        """Named parts that have become numbers put in, and those that nothing reads then left out."""
-        numbers = {
-            part.symbol: part.expr for part in self.where if part.expr.is_number and part.symbol not in constants
-        }
-        if not numbers:
-            return self
-        expr, kept = self.expr.subs(numbers), list[Definition]()
-        used = set(expr.free_symbols)
-        for part in self.where:  # each stands after all that use it
-            if part.symbol in used and part.symbol not in numbers:
-                kept.append(replace(part, expr=part.expr.subs(numbers), stable=part.computed.subs(numbers)))
-                used |= kept[-1].expr.free_symbols
-        return replace(self, expr=expr, where=tuple(kept))._without_numbers(constants)
+        chosen = dict[Any, Expr](self.resolve(values, whole=True))
+        kept: list[Definition] = []
+        for part in reversed(self.where):  # each is in terms of those behind it
+            put = replace(part, expr=part.expr.subs(chosen), stable=part.computed.subs(chosen))
+            if put.expr.is_number and not part.expr.is_number:
+                chosen[part.symbol] = put.expr
+            else:
+                kept.insert(0, put)
+        expr = self.expr.subs(chosen)
+        return replace(self, expr=expr, where=ordered(expr, kept))
 
     # -- inputs by name
 

@@ -8,17 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from boundcalc.base import theory
-from boundcalc.base.errors import BoundcalcError, InvalidSetting
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.theory import HERE, Entry, Source
 from boundcalc.base.validate import choice
 from boundcalc.theorems import prose
 from boundcalc.theorems._formula import Formula
-from boundcalc.theorems.printing import WIDE
-from boundcalc.theorems.theorem import Step, Theorem
-
-
-class DerivationError(BoundcalcError):
-    """A step of a derivation that does not hold."""
+from boundcalc.theorems.theorem import Theorem
 
 
 @dataclass(frozen=True)
@@ -48,24 +43,11 @@ class Derivation:
         """The class, or other objects that the statement is about."""
         return self.theorem.definition({**self.theorem.built_values(self.values), **self.values})
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The proof."""
-        return self.theorem.steps(self.quantity)
-
-    @property
-    def differences(self) -> tuple[str, ...]:
-        """How the paper has it, where that is otherwise."""
-        return () if self.theorem.source == HERE else self.theorem.differences()
-
     def statements(self) -> list[Entry]:
         """The statements used, in the order of the registry."""
         from boundcalc.statements.texts import STATEMENTS
 
-        used = {name for step in self.steps for name in step.uses}
-        if unknown := sorted(used - set(STATEMENTS)):
-            raise DerivationError(f"no statement is called {unknown[0]!r}")
-        return [entry for name, entry in STATEMENTS.items() if name in used]
+        return [STATEMENTS[name] for name in self.theorem.uses(self.quantity)]
 
     def sources(self) -> list[Source]:
         """Every source that is cited, this library last; the sources of a user's own theorem are the user's."""
@@ -75,15 +57,6 @@ class Derivation:
             cited |= {source.key: source for source in (entry.source, *prose.cited(words))}
         cited.pop(HERE.key, None)
         return [*cited.values(), *([] if self.theorem.stated_by else [HERE])]
-
-    def render(self, form: str = "text", *, detail: str = "brief", width: int = WIDE) -> str:
-        """The derivation as text or a LaTeX article; brief: without lemmas and the words of steps."""
-        from boundcalc.theorems import render
-
-        full = choice("detail", detail, ("brief", "full")) == "full"
-        if choice("format", form, ("text", "latex")) == "latex":
-            return render.article(self, full=full)
-        return render.text(self, full, width)
 
 
 def derive(what: Any, quantity: str | None = None, values: Mapping[str, Any] | None = None) -> Derivation:

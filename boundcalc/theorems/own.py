@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -36,9 +36,7 @@ class Bound:
         title: a few words.
         author: whose theorem it is.
         assumptions: in words, with LaTeX between dollars where they hold mathematics, as the title may.
-        cite: a key of the author's bibliography.
         values: inputs that are fixed, such as an unspecified constant: {"c": 3}.
-        inputs: further inputs that a setting determines: {"S": lambda setting: ...}.
     """
 
     name: str
@@ -48,9 +46,7 @@ class Bound:
     title: str = ""
     author: str = ""
     assumptions: tuple[str, ...] = ()
-    cite: str = ""
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    inputs: Mapping[str, Callable[[Setting], float]] = field(default_factory=dict[str, Callable[[Setting], float]])
 
     def __post_init__(self) -> None:
         from boundcalc.theorems import BOUNDS, THEOREMS
@@ -90,21 +86,13 @@ class Bound:
         """The values that a setting gives the formula's inputs."""
         from boundcalc.theorems.symbols import BY_NAME
 
-        values: dict[str, float] = {}
-        for name in (symbol.name for symbol in self.formula.inputs):
-            entry = BY_NAME.get(name)
-            if name in self.inputs:
-                values[name] = self.inputs[name](setting)
-            elif entry is None or not entry.field:
+        entries = {symbol.name: BY_NAME.get(symbol.name) for symbol in self.formula.inputs}
+        for name, entry in entries.items():
+            if entry is None or not entry.field:
                 raise InvalidSetting(
-                    f"{self.name!r} has an input {name!r} that no setting gives: fix it (values={{{name!r}: 1}}) or "
-                    f"say how a setting gives it (inputs={{{name!r}: lambda setting: ...}})"
+                    f"{self.name!r} has an input {name!r} that no setting gives: fix it (values={{{name!r}: 1}})"
                 )
-            else:
-                values[name] = field_value(setting, entry.field)
-        for name in self.inputs.keys() - values.keys():
-            raise InvalidSetting(f"{self.name!r} has no input {name!r}; it has {', '.join(values)}")
-        return values
+        return {name: field_value(setting, entry.field) for name, entry in entries.items() if entry is not None}
 
     def log10(self, setting: Setting) -> float:
         """Base-10 logarithm of the formula at a setting, in forty digits and rounded up."""
@@ -125,7 +113,7 @@ class Bound:
         return Theorem(
             name=self.name,
             title=self.title or "a theorem of your own",
-            source=Source(self.cite, self.stated_by, self.title or self.name, 0, "stated by its author"),
+            source=Source("", self.stated_by, self.title or self.name, 0, "stated by its author"),
             statement=f"Stated by {self.stated_by}; neither proved nor checked here.",
             published_note="as stated",
             compares=self.quantity,

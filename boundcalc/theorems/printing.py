@@ -12,7 +12,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from boundcalc.theorems import symbols
 from boundcalc.theorems._algebra import Expr
-from boundcalc.theorems.prose import plain
+from boundcalc.theorems.prose import cut, plain
 
 SIGNS = {"le": r"\le", "eq": "=", "ge": r"\ge"}
 _POWER = PRECEDENCE["Pow"]
@@ -131,8 +131,6 @@ def terminal(math: str) -> str:
 
 # -- lines
 
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
-_OPEN, _CLOSE = {"{", "(", "[", r"\begin"}, {"}", ")", "]", r"\end"}
 _UNSEEN = re.compile(r"\\(mathrm|text|operatorname|left|right|big|Big|mathcal|widehat)|[{}^_\s]|\\[,;:!]")
 
 
@@ -148,16 +146,8 @@ def glyphs(math: str) -> int:
 
 def broken(math: str, width: int) -> list[str]:
     """Mathematics in lines of at most so many glyphs, cut before a + or - and behind a comma, outside of brackets."""
-    pieces, depth = [""], 0
-    for token in _TOKEN.findall(math):
-        depth += (token in _OPEN) - (token in _CLOSE)
-        if token in "+-" and depth == 0 and pieces[-1].strip() and not pieces[-1].endswith((",", r"\,", r"\{")):
-            pieces.append("")
-        pieces[-1] += token
-        if token == r"\," and depth == 0:
-            pieces.append("")
     lines = [""]
-    for piece in pieces:
+    for piece in cut(math, "+-", (r"\,",)):
         if lines[-1] and glyphs(lines[-1] + piece) > width:
             lines.append("")
         lines[-1] += piece

@@ -6,7 +6,7 @@ r"""Prose with mathematics, as pages and derivations are written: Markdown with 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.theory import Source, source
@@ -241,7 +241,7 @@ def _display(math: str) -> str:
         return f"\\[\n{math}\n\\]"
     lines: list[str] = []
     for part in _QUADS.split(math):
-        pieces = _at_relations(part.strip()) if _glyphs(part) > _WIDEST else [part.strip()]
+        pieces = cut(part.strip(), _RELATION_SIGNS) if _glyphs(part) > _WIDEST else [part.strip()]
         for number, piece in enumerate(pieces):
             between = "" if number else "\\quad "
             if number == 1 and _glyphs(pieces[0]) <= _SHORT and _glyphs(piece) <= _WIDEST + 2 * _SHORT:
@@ -253,18 +253,22 @@ def _display(math: str) -> str:
     return f"\\[\n{math}\n\\]" if len(lines) == 1 else "\\begin{gather*}\n" + " \\\\\n".join(lines) + "\n\\end{gather*}"
 
 
-_OPENS = {"{", "(", "[", "\\left", "\\lbrace", "\\langle", "\\lfloor", "\\lceil"}
-_CLOSES = {"}", ")", "]", "\\right", "\\rbrace", "\\rangle", "\\rfloor", "\\rceil"}
+_RELATION_SIGNS = ("=", "\\le", "\\ge", "\\leq", "\\geq")
+_OPENS = {"{", "(", "[", "\\begin", "\\left", "\\lbrace", "\\langle", "\\lfloor", "\\lceil"}
+_CLOSES = {"}", ")", "]", "\\end", "\\right", "\\rbrace", "\\rangle", "\\rfloor", "\\rceil"}
 
 
-def _at_relations(math: str) -> list[str]:
-    """Mathematics cut before every relation that no bracket holds."""
+def cut(math: str, before: Collection[str], after: Collection[str] = ()) -> list[str]:
+    """Mathematics cut outside of brackets, before signs that have an operand on their left and after others."""
     pieces, depth = [""], 0
-    for token in _TOKEN.findall(math):
-        depth += (token.strip() in _OPENS) - (token.strip() in _CLOSES)
-        if token in ("=", "\\le", "\\ge", "\\leq", "\\geq") and depth == 0 and pieces[-1].strip():
+    for token in re.findall(r"\\[a-zA-Z]+|\\.|.", math, re.DOTALL):
+        depth += (token in _OPENS) - (token in _CLOSES)
+        operand = pieces[-1].strip() and not pieces[-1].endswith((",", r"\,", r"\{"))
+        if token in before and depth == 0 and operand:
             pieces.append("")
         pieces[-1] += token
+        if token in after and depth == 0:
+            pieces.append("")
     return pieces
 
 

@@ -73,11 +73,11 @@ def statement(derivation: Derivation, width: int = WIDE) -> list[Block]:
 def proof(derivation: Derivation) -> list[Block]:
     """The steps, each with what it uses, and the differences from the paper."""
     blocks: list[Block] = []
-    for number, step in enumerate(derivation.steps, 1):
+    for number, step in enumerate(derivation.theorem.steps(derivation.quantity), 1):
         used = f" (Lemma{'s' * (len(step.uses) > 1)} {', '.join(step.uses)})" if step.uses else ""
         blocks.append(Block("step", _capital(step.title) + used, _split(step.text), number=str(number)))
-    if derivation.differences:
-        lines = "\n".join(f"- {_capital(line)}." for line in derivation.differences)
+    if derivation.theorem.source != HERE and (differences := derivation.theorem.differences()):
+        lines = "\n".join(f"- {_capital(line)}." for line in differences)
         blocks.append(Block("words", "Differences from the paper", (lines,)))
     return blocks
 
@@ -117,7 +117,7 @@ def _lemma(entry: Entry) -> Block:
 def document(derivation: Derivation, full: bool, width: int = WIDE) -> list[Block]:
     """All of a derivation; brief: the statement, and what the steps are."""
     blocks = statement(derivation, width)
-    if not derivation.steps:
+    if not derivation.theorem.proof:
         return blocks
     if full:
         return [*blocks, Block("heading", "Proof"), *proof(derivation), Block("heading", "Lemmas"), *lemmas(derivation)]
@@ -135,7 +135,7 @@ _HEADS = {"definition": "Definition. ", "theorem": "Theorem ({title}). ", "lemma
 _HEADS |= {"step": "{number}. {title}. ", "heading": "{title}", "words": "{title}. "}
 
 
-def text(derivation: Derivation, full: bool, width: int) -> str:
+def text(derivation: Derivation, *, full: bool = False, width: int = WIDE) -> str:
     """A page for a terminal of so many columns."""
     theorem = derivation.theorem
     lines = [f"{theorem.name}: {prose.plain(theorem.title)}", theorem.stated_by or str(theorem.source)]
@@ -150,7 +150,7 @@ def text(derivation: Derivation, full: bool, width: int) -> str:
                 lines += prose.plain(part).splitlines()
             else:
                 lines += [f"    {terminal(row)}" for row in part]
-    if not full and derivation.steps:
+    if not full and theorem.proof:
         lines += ["", "Lemmas and details: --detail full. As a formula alone: --detail formula."]
     return "\n".join(row for line in lines for row in _wrapped(line, width)) + "\n"
 
@@ -250,7 +250,7 @@ def _with_references(words: str, labelled: frozenset[str]) -> str:
 def _theorem_title(theorem: Theorem) -> str:
     source = theorem.source
     if theorem.stated_by:
-        return f"\\cite{{{source.key}}}" if source.key else prose.tex(theorem.stated_by)
+        return prose.tex(theorem.stated_by)
     if source == HERE:
         return ""
     first, *others = (name.split()[-1] for name in source.authors.split(","))

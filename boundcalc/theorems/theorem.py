@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
+from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.theory import HERE, Source
 from boundcalc.base.validate import choice
 from boundcalc.base.value import Value
@@ -140,12 +140,6 @@ class Theorem:
     def formula(self, quantity: str | None = None, **built: int) -> Formula:
         """One of the explicit formulas (the main one, unless named)."""
         quantity = quantity or self.main_quantity
-        if quantity in QUANTITIES and quantity not in self.forms:
-            others = "" if quantity != "rademacher" else "The theorem edelman2022 has it."
-            refusal = Refusal(
-                f"theorem {self.name}", f"the quantity {quantity!r}", f"one of {', '.join(self.forms)}", others
-            )
-            raise Unsupported(refusal)
         values = self.built_values(built)
         key = (choice("quantity", quantity, self.forms), *values.items())
         if key not in self._built:
@@ -230,13 +224,11 @@ class Theorem:
         """The proof of one of its formulas."""
         return tuple(step for step in self.proof if not step.of or (quantity or self.main_quantity) in step.of)
 
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The statements of the calculus that the proof of its main formula is based on."""
+    def uses(self, quantity: str | None = None) -> list[str]:
+        """The statements of the calculus that the proof of one of its formulas is based on."""
         from boundcalc.statements.texts import STATEMENTS
 
-        used = {name for step in self.steps() for name in step.uses}
-        return tuple(name for name in STATEMENTS if name in used)
+        return sorted({name for step in self.steps(quantity) for name in step.uses}, key=[*STATEMENTS].index)
 
     def assumed(self) -> tuple[str, ...]:
         """What it assumes: its own words, or those of the statement that it is."""
@@ -260,7 +252,7 @@ def field_value(setting: Setting, field: str) -> float:
         if setting.norms.C is None or setting.norms.budgets:
             raise InvalidSetting(
                 "the formula has one C for every matrix, and the setting has budgets of its own: say what C is "
-                "(inputs={'C': lambda setting: ...} of a bound of your own)"
+                "(values={'C': 2} of a bound of your own)"
             )
         return setting.norms.C
     if field == "temperature":

@@ -17,7 +17,7 @@ def table() -> str:
     rows = [("theorem", "about", "depends on T", "formulas of", "covers", "source"), ("---",) * 6]
     for theorem in THEOREMS.values():
         length = "log T" if "T" in {symbol.name for symbol in theorem.explicit.inputs} else "no"
-        covers = ", ".join(name for name in theorem.uses if name[0] == "T") or "none"
+        covers = ", ".join(name for name in theorem.uses() if name[0] == "T") or "none"
         quantities = ", ".join(theorem.quantities)
         rows.append((f"`{theorem.name}`", theorem.title, length, quantities, covers, theorem.source.short))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
