@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from click.testing import CliRunner
-
 import boundcalc
 from boundcalc.base.theory import glossary
-from boundcalc.cli import main
 from boundcalc.statements.strategies import STRATEGIES
 
 PRINTED = (
@@ -40,11 +36,3 @@ def test_names_in_the_glossary_exist() -> None:
     assert {"Setting", "Budget"} <= names
     assert all(hasattr(boundcalc, name) for name in names)
     assert {"chain", "comparison"} <= STRATEGIES.keys()
-
-
-@pytest.mark.parametrize("word", ["gap", "Covering number", "support set"])
-def test_explain_prints_a_word(word: str) -> None:
-    found = CliRunner().invoke(main, ["explain", word])
-    assert found.exit_code == 0
-    meaning = next(text for name, text in glossary().items() if name.lower() == word.lower())
-    assert meaning.split()[:4] == found.output.split("Word")[1].split()[:4]

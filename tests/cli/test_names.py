@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from boundcalc.base.theory import glossary
 from boundcalc.cli import GROUPS as LISTED
 from boundcalc.cli._explain import GROUPS, entries
 from tests.docs.commands import parsed
@@ -21,6 +22,8 @@ def test_every_listed_name_is_explained() -> None:
     for group in GROUPS:
         for entry in entries(group):
             assert run_line("explain", entry[0]).exit_code == 0, entry
+    for word, meaning in glossary().items():
+        assert meaning.split()[:4] == printed("explain", word.lower()).partition("Word")[2].split()[:4]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -10,7 +10,6 @@ import pytest
 
 from boundcalc import Setting, compare, evaluate
 from boundcalc.base.rounding import upper
-from boundcalc.engine.sweep import sweep
 
 from .conftest import one_line, printed, run_line
 
@@ -42,12 +41,6 @@ def test_no_format_prints_one(line: str, word: str) -> None:
     assert shown(text) == set()
     assert "chain" not in text
     assert text.count(word) >= (len(TRIVIAL) if BOUNDS in line else 1)
-
-
-def test_no_sweep_has_one() -> None:
-    columns = sweep(SETTING, {"n_train": [100, 10**4]})
-    assert columns["gap"] == columns["log10_gap"] == columns["strategy"] == [None, None]
-    assert columns["trivial"] == [True, True]
 
 
 def test_certificates_of_nothing_are_not_written(tmp_path: Path) -> None:

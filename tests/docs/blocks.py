@@ -4,7 +4,7 @@ A mark is a comment on a line of its own between a block and what stands before 
 
     <!-- file: NAME -->               the block is a file, written before anything runs
     <!-- run -->                      what shell blocks are without a mark
-    <!-- smaller: START: OPTIONS -->  lines that begin with START run with these options in place of theirs, or besides
+    <!-- smaller: OLD => NEW -->      lines run with other words
     <!-- command: NAME -->, <!-- output: ... -->, <!-- python -->   README.md, reading.md: .ci/run and tests/readme run
     these
 """
@@ -73,19 +73,6 @@ def blocks(page: str, text: str) -> list[Block]:
     return found
 
 
-def smaller(line: str, options: str) -> str:
-    """A command with options in place of its own of the same name, or added."""
-    words, more = shlex.split(line), shlex.split(options)
-    replaced = set[str]()
-    for name, value in zip(more[::2], more[1::2], strict=True):
-        if name in words and name not in replaced:
-            words[words.index(name) + 1] = value
-        else:
-            words += [name, value]
-        replaced.add(name)
-    return shlex.join(words)
-
-
 class Page:
     """One page, walked by its reader in an empty folder, which is the current one."""
 
@@ -132,9 +119,8 @@ class Page:
 
     def _line(self, block: Block, line: str) -> None:
         for kind, value in block.marks:
-            start, _, options = value.partition(": ")
-            if kind == "smaller" and line.startswith(start):
-                line = smaller(line, options)
+            if kind == "smaller":
+                line = line.replace(*value.split(" => "))
         program = shlex.split(line)[0]
         if program not in ("boundcalc", "python"):
             raise Broken(f"{block.place}: {program!r} is no program that is run here")
@@ -146,6 +132,5 @@ def unused_marks(page: Page) -> Iterator[str]:
     known = {"file", "run", "smaller", "command", "output", "python"}
     for block in page.blocks:
         for kind, value in block.marks:
-            start = value.partition(": ")[0]
-            if kind not in known or (kind == "smaller" and not any(line.startswith(start) for line in block.lines)):
+            if kind not in known or (kind == "smaller" and value.split(" => ")[0] not in " ".join(block.lines)):
                 yield f"{block.place}: <!-- {kind}: {value} -->"

@@ -3,6 +3,7 @@ have."""
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.docs.blocks import AT_BUILD, DIRECTIVES, PLAIN, Broken, Page, blocks, smaller, unused_marks
+from tests.docs.blocks import AT_BUILD, DIRECTIVES, PLAIN, Broken, Page, blocks, unused_marks
 from tests.docs.commands import ROOT
 from tests.lab.figures import trials
+from tests.tutorials import walk
 
 DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))} | {"README.md": ROOT / "README.md"}
@@ -32,38 +34,28 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 def of_certificates(folder: Path) -> dict[str, Any]:
     """A module of one's own, and examples."""
     torch = pytest.importorskip("torch")
-    source = np.random.default_rng(0)
-    x = source.standard_normal((400, 4)).astype(np.float32)
-    make = (
-        "from torch import nn\n\n\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
-    )
+    x = np.random.default_rng(0).standard_normal((400, 4)).astype(np.float32)
+    make = "from torch import nn\ndef make():\n    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))\n"
     (folder / "net.py").write_text(make, encoding="utf-8")
-    space: dict[str, Any] = {"torch": torch}
-    exec(make, space)
-    return {"make": space["make"], "x": x, "y": (x[:, 0] > 0).astype(np.int64)}
+    space = runpy.run_path(str(folder / "net.py"))
+    return {"torch": torch, "make": space["make"], "x": x, "y": (x[:, 0] > 0).astype(np.int64)}
 
 
 def of_figures(folder: Path) -> dict[str, Any]:
     """Stores of trials, runs and a theorem of one's own."""
     pytest.importorskip("matplotlib")
-    _own_theorem(folder)
     trials.store(folder / "runs.db", trials.over_m(T=128), certified=True)
-    return {}
-
-
-def _own_theorem(folder: Path) -> dict[str, Any]:
-    """The files of a tutorial."""
-    for block in blocks("own-theorem.md", PAGES["tutorials/own-theorem.md"].read_text(encoding="utf-8")):
-        if (name := block.mark("file")) is not None:
-            (folder / name).write_text(block.text, encoding="utf-8")
+    for name, text in walk.files("own-theorem.md").items():
+        (folder / name).write_text(text, encoding="utf-8")
     return {}
 
 
 def of_learning(folder: Path) -> dict[str, Any]:
     """A dataset in a file of Python."""
     pytest.importorskip("torch")
-    text = "import numpy as np\n\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\n"
-    text += "dataset = (x, (x[:, 0] > 2) * 1)\n"
+    text = (
+        "import numpy as np\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2) * 1)\n"
+    )
     (folder / "data.py").write_text(text, encoding="utf-8")
     return {}
 
@@ -77,33 +69,21 @@ def of_weights(folder: Path) -> dict[str, Any]:
     small = {name: 0.3 * values if values.dtype.kind == "f" else values for name, values in tensors.items()}
     handmade.save(folder / "runs" / "bert", small, config)
     handmade.save(folder / "big", small, config)
-    for block in blocks("own-transformer.md", PAGES["tutorials/own-transformer.md"].read_text(encoding="utf-8")):
-        if block.mark("file") == "model.py":
-            (folder / "model.py").write_text(block.text, encoding="utf-8")
-    space: dict[str, Any] = {}
-    exec((folder / "model.py").read_text(encoding="utf-8"), space)
+    (folder / "model.py").write_text(walk.files("own-transformer.md")["model.py"], encoding="utf-8")
     torch.manual_seed(0)
-    model = space["make"]()
+    model = runpy.run_path(str(folder / "model.py"))["make"]()
     torch.save(model.state_dict(), folder / "mine.pt")
     (folder / "predictions.csv").write_text("answer,label\n" + "cat,cat\n" * 40 + "dog,cat\n")
     x = np.random.default_rng(0).integers(0, 11, (300, 7))
-    for name, part in (("train", slice(200)), ("test", slice(200, 300))):
-        np.savez(folder / f"{name}.npz", x=x[part], y=x[part].max(1))
-    own = {"norm.weight": np.ones(256), "head.weight": np.full((1, 256), 0.01), "blocks.0.attn.mask": np.ones((4, 4))}
-    for b in range(6):
-        own |= {f"blocks.{b}.attn.{name}.weight": 0.1 * np.eye(256) for name in "qkvo"}
-        own |= {
-            f"blocks.{b}.mlp.up.weight": 0.1 * np.eye(1024, 256),
-            f"blocks.{b}.mlp.down.weight": 0.1 * np.eye(256, 1024),
-        }
-        own |= {f"blocks.{b}.{name}.weight": np.ones(256) for name in ("norm1", "norm2")}
+    np.savez(folder / "train.npz", x=x[:200], y=x[:200].max(1))
+    np.savez(folder / "test.npz", x=x[200:], y=x[200:].max(1))
+    shapes = {**{f"attn.{name}": (8, 8) for name in "qkvo"}, "mlp.up": (32, 8), "mlp.down": (8, 32)}
+    own = {f"blocks.0.{name}.weight": 0.1 * np.eye(*shape) for name, shape in shapes.items()}
+    own |= {f"{name}.weight": np.ones(8) for name in ("blocks.0.norm1", "blocks.0.norm2", "norm")}
+    own |= {"head.weight": np.full((1, 8), 0.01), "blocks.0.attn.mask": np.ones((4, 4))}
     (folder / "lm.safetensors").write_bytes(handmade.safetensors(own))
-    data = torch.utils.data
-    sets = [
-        data.TensorDataset(torch.tensor(x[part]), torch.tensor(x[part].max(1)))
-        for part in (slice(200), slice(200, 300))
-    ]
-    return {"model": model.eval(), "loader": data.DataLoader(sets[0], batch_size=50), "test_set": sets[1]}
+    pairs = [(row, row.max()) for row in torch.tensor(x)]
+    return {"model": model.eval(), "loader": torch.utils.data.DataLoader(pairs[:200], 50), "test_set": pairs[200:]}
 
 
 GIVEN: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -207,14 +187,9 @@ def test_a_page_with_a_broken_block_is_caught(tmp_path: Path, monkeypatch: pytes
         assert says in str(caught.value), broken
 
 
-def test_marks_are_read_and_wrong_ones_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_that_change_nothing_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert smaller("boundcalc a --m 1000 --x all -q", "--m 3 --x one --x two --y 2") == (
-        "boundcalc a --m 3 --x one -q --x two --y 2"
-    )
-    assert smaller("boundcalc a", "--x one --x two") == "boundcalc a --x one --x two"
-    text = "<!-- smaller: boundcalc eval: --m 100 -->\n```sh\nboundcalc eval --m 5 --no-solve\n```\n"
+    text = "<!-- smaller: --m 5 => --m 100 -->\n```sh\nboundcalc eval --m 5 --no-solve\n```\n"
     assert list(unused_marks(read(text, tmp_path))) == []
-    for wrong in ("smaller: boundcalc solve: --m 3", "smoller: boundcalc eval: --m 3"):
-        found = Page(text.replace("smaller: boundcalc eval: --m 100", wrong), tmp_path)
-        assert len(list(unused_marks(found))) == 1
+    for wrong in ("smaller: --m 3 => --m 100", "smoller: --m 5 => --m 100"):
+        assert len(list(unused_marks(Page(text.replace("smaller: --m 5 => --m 100", wrong), tmp_path)))) == 1
