@@ -12,7 +12,6 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -95,24 +94,6 @@ def parse_json(text: str, where: str, error: type[BoundcalcError] = InvalidSetti
 def read_json(path: str | Path, what: str = "", error: type[BoundcalcError] = InvalidSetting) -> Any:
     """The value of a JSON file; `what` it is ("--norms") names it in errors. A missing file is an `OSError`."""
     return parse_json(read_text(path, what, error), str(path), error)
-
-
-def assignments(words: Iterable[str], option: str) -> dict[str, Any]:
-    """Words like "lr=0.01" of a repeated option, each name once: the values are JSON where they are, else text."""
-    values: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals or not name:
-            raise InvalidSetting(f"{option} takes NAME=VALUE, got {word!r}")
-        if name in values:
-            raise InvalidSetting(f"{option} sets {name!r} twice")
-        try:
-            json.loads(text)
-        except ValueError:
-            values[name] = text
-        else:
-            values[name] = parse_json(text, f"{option} {name}")
-    return values
 
 
 # -- tables

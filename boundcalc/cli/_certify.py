@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import assignments
 from boundcalc.base.rounding import short, up
 from boundcalc.cli._lazy import FAILURE
 from boundcalc.cli._norms import (
@@ -23,6 +22,7 @@ from boundcalc.cli._norms import (
 from boundcalc.cli._options import (
     FILE_OR_FOLDER,
     NEW_FOLDER,
+    assignments,
     bounds_option,
     command_with,
     form_option,
@@ -145,7 +145,7 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
         return certify(
             model,
             **{name: options[name] for name in names},
-            settings=assignments(options["settings"], "--set"),
+            settings=assignments(options["settings"]),
             module=options["compare"],
             methods=options["methods"] or None,
             against=against,

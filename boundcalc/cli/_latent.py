@@ -21,21 +21,20 @@ _KERNELS = ("linear", "rbf", "exponential")
 
 @command_with("""\
   boundcalc latent pairs.csv --kernel rbf --set width=0.5 --ridge 0.1
-  boundcalc latent pairs.npy --values 2 --queries queries.npy --temperature 0.1
+  boundcalc latent pairs.npy --queries queries.npy --temperature 0.1
   boundcalc latent pairs.csv --value-noise 0.5 --rkhs-norm 2      X3k for each""")
 @click.argument("file", metavar="PAIRS", type=FILE)
-@option("--values width", int, "Columns of the value, the last ones.", 1)
 @option("--queries", FILE, "Keys of the queries, a row each (default: those of the pairs).")
 @option("--kernel", click.Choice(_KERNELS), "Of CME attention.", "linear")
 @several("--set words", "A parameter of the kernel (repeatable).", "NAME=VALUE")
 @option("--ridge", float, "Variance of the noise over that of the prior.", 1.0)
-@several("--temperature taus", "Scores are divided by it (repeatable; default: 1).", kind=float)
+@option("--temperature", float, "Scores of softmax attention are divided by it.", 1.0)
 @option("--value-noise noise", float, "Values are within this of their mean; for X3k.")
 @option("--rkhs-norm norm", float, "Of the conditional mean in the kernel's space; for X3k.")
 @option("--delta", float, "Failure probability.", 0.05)
 @form_option("table", "json")
 def command(file: str, noise: float | None, norm: float | None, form: str, **options: Any) -> None:
-    """The value that attention infers at each query, from pairs (key, value), a row each in a .npy or .csv file.
+    """The value that attention infers at each query, from pairs, a row each in a .npy or .csv file: key, then value.
 
     CME attention is the posterior mean of a Gaussian process with this kernel (X2); deviation is its posterior
     deviation as a share of the prior's. X3k bounds the error of all three: it asks for weights that depend on keys and
@@ -45,14 +44,13 @@ def command(file: str, noise: float | None, norm: float | None, form: str, **opt
         raise InvalidSetting("X3k needs both --value-noise and --rkhs-norm")
     if norm is None:
         refuse_given("without --rkhs-norm", "delta")
-    data, width, delta = _array(file), options["width"], options["delta"]
-    if data.ndim != 2 or not 1 <= width < data.shape[-1]:
-        needs = f"a key of at least one number and then a value of --values {width}"
-        raise InvalidSetting(f"a row needs {needs}; {file} has shape {data.shape}")
+    data, delta = _array(file), options["delta"]
+    if data.ndim != 2 or data.shape[1] < 2:
+        raise InvalidSetting(f"a row needs a key of at least one number, and a value; {file} has shape {data.shape}")
     from boundcalc.lab.latent.kernels import kernel_named
 
     of_kernel = kernel_named(options["kernel"], **numbers(pairs("--set", options["words"], "width=0.5")))
-    keys, values = data[:, :-width], data[:, -width:]
+    keys, values = data[:, :-1], data[:, -1]
     queries = keys if options["queries"] is None else _array(options["queries"])
     rows = list(_rows(queries, keys, values, of_kernel, noise, norm, options))
     if form == "json":
@@ -116,15 +114,14 @@ def _rows(
     deviations = np.sqrt(posterior.variance / np.where(prior > 0, prior, 1.0))
     weights: Mapping[str, Any] = {
         "CME": posterior.weights,
-        **{f"softmax tau={short(tau)}": softmax_weights(queries, keys, tau) for tau in options["taus"] or (1.0,)},
+        f"softmax tau={short(options['temperature'])}": softmax_weights(queries, keys, options["temperature"]),
         "linear": linear_weights(queries, keys),
     }
     missed = {name: power_function(queries, keys, alpha, kernel) for name, alpha in weights.items()}
-    names = [f"value {j + 1}" for j in range(values.shape[1])] if values.shape[1] > 1 else ["value"]
     for i in range(len(queries)):
         for name, alpha in weights.items():
             size, power = float(np.linalg.norm(alpha[i])), float(missed[name][i])
-            row = {"query": i + 1, "attention": name, **dict(zip(names, (alpha[i] @ values).tolist(), strict=True))}
+            row = {"query": i + 1, "attention": name, "value": float(alpha[i] @ values)}
             row |= {"deviation": float(deviations[i]) if name == "CME" else None, "|alpha|": size, "P(q)": power}
             row["X3k"] = None
             if noise is not None and norm is not None:

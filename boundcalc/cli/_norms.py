@@ -10,13 +10,13 @@ import click
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import assignments
 from boundcalc.base.rounding import up
 from boundcalc.cli._options import (
     FILE,
     FILE_OR_FOLDER,
     NEW_FILE,
     all_of,
+    assignments,
     command_with,
     form_option,
     option,
@@ -157,7 +157,7 @@ def take_audit(model: str, options: dict[str, Any], *, refused: bool = False) ->
             model,
             options["compare"],
             family=chosen_family(options["family"], options["mapping"]),
-            options=Options(**sizes, settings=assignments(options["settings"], "--set")),
+            options=Options(**sizes, settings=assignments(options["settings"])),
             reference=options["reference"],
             seed=options["seed"],
             whole=refused,

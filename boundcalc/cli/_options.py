@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from boundcalc.base import output
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import is_name, plain_digits
+from boundcalc.base.files import is_name, parse_json, plain_digits
 from boundcalc.base.rounding import short
 
 # -- values
@@ -57,6 +57,19 @@ def pairs(option: str, words: Iterable[str], example: str) -> dict[str, str]:
             raise InvalidSetting(f"{option} gives {name!r} twice")
         values[name] = text
     return values
+
+
+def assignments(words: Iterable[str]) -> dict[str, Any]:
+    """NAME=VALUE of --set, repeated: the values are JSON where they are, else text."""
+
+    def value(name: str, text: str) -> Any:
+        try:
+            json.loads(text)
+        except ValueError:
+            return text
+        return parse_json(text, f"--set {name}")
+
+    return {name: value(name, text) for name, text in pairs("--set", words, "lr=0.01").items()}
 
 
 class _Number(click.ParamType):

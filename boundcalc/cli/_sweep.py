@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import assignments, read_json
+from boundcalc.base.files import read_json
 from boundcalc.base.rounding import near
-from boundcalc.cli._options import FILE_OR_FOLDER, STORE, command_with, option, refuse_given, refuse_others, several
+from boundcalc.cli._options import (
+    FILE_OR_FOLDER,
+    STORE,
+    assignments,
+    command_with,
+    option,
+    refuse_given,
+    refuse_others,
+    several,
+)
 from boundcalc.cli._text import progress, write_table
 from boundcalc.cli._train import certify_options, say_positions
 from boundcalc.lab.train.trial import Request, wanted
@@ -62,7 +71,7 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
     from boundcalc.lab.train.run import certify_sweep, run_sweep
 
     plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
-    sweep = _sweep(what, options["seeds"], assignments(options["changes"], "--set"))
+    sweep = _sweep(what, options["seeds"], assignments(options["changes"]))
     say_positions(sweep.trials)
     jobs, backend = options["jobs"], options["backend"]
     certified = None

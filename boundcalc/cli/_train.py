@@ -10,13 +10,13 @@ import click
 
 from boundcalc.base import output, validate
 from boundcalc.base.errors import InvalidSetting
-from boundcalc.base.files import assignments
 from boundcalc.base.rounding import confidence, down, near, percent, short, up
 from boundcalc.cli._options import (
     NEW_FILE,
     NEW_FOLDER,
     STORE,
     all_of,
+    assignments,
     command_with,
     form_option,
     option,
@@ -140,7 +140,7 @@ def _trial(options: Mapping[str, Any]) -> Trial:
     }
     is_data = Path(options["task"]).suffix in _DATA
     parts["task"] |= {"task": "arrays", "path": options["task"]} if is_data else {"task": options["task"]}
-    changes = assignments(options["changes"], "--set")
+    changes = assignments(options["changes"])
     for name in changes:
         if name.rpartition(".")[2] in options:
             refuse_given(f"besides --set {name}", name.rpartition(".")[2])

@@ -53,9 +53,7 @@ def of_figures(folder: Path) -> dict[str, Any]:
 def of_learning(folder: Path) -> dict[str, Any]:
     """A dataset in a file of Python."""
     pytest.importorskip("torch")
-    text = (
-        "import numpy as np\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = (x, (x[:, 0] > 2) * 1)\n"
-    )
+    text = "import numpy as np\nx = np.random.default_rng(0).integers(0, 5, (200, 6))\ndataset = x, (x[:, 0] > 2) * 1\n"
     (folder / "data.py").write_text(text, encoding="utf-8")
     return {}
 

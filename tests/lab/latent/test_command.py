@@ -28,15 +28,16 @@ def refused(*words: str, code: int = 2) -> str:
 def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     keys = rng.uniform(-1, 1, (30, 1))
-    np.savetxt(tmp_path / "pairs.csv", np.hstack([keys, np.sin(3 * keys), np.cos(3 * keys)]), delimiter=",")
+    np.savetxt(tmp_path / "pairs.csv", np.hstack([keys, np.sin(3 * keys)]), delimiter=",")
+    np.save(tmp_path / "keys.npy", keys)
     np.save(tmp_path / "asked.npy", np.array([[0.2], [-0.4]]))
-    words = (str(tmp_path / "pairs.csv"), "--values", "2", "--queries", str(tmp_path / "asked.npy"))
-    words += ("--kernel", "rbf", "--set", "width=0.5", "--ridge", "1e-3", "--temperature", "0.05", "--temperature", "1")
+    words = (str(tmp_path / "pairs.csv"), "--queries", str(tmp_path / "asked.npy"))
+    words += ("--kernel", "rbf", "--set", "width=0.5", "--ridge", "1e-3", "--temperature", "0.05")
     found = json.loads(run(*words, "--value-noise", "0.1", "--rkhs-norm", "3", "--format", "json").stdout)
-    assert [row["attention"] for row in found[:4]] == ["CME", "softmax tau=0.05", "softmax tau=1", "linear"]
-    assert len(found) == 8
-    assert found[0]["value 1"] == pytest.approx(np.sin(0.6), abs=0.01)
-    assert found[4]["value 2"] == pytest.approx(np.cos(1.2), abs=0.01)
+    assert [row["attention"] for row in found[:3]] == ["CME", "softmax tau=0.05", "linear"]
+    assert len(found) == 6
+    assert found[0]["value"] == pytest.approx(np.sin(0.6), abs=0.01)
+    assert found[3]["value"] == pytest.approx(-np.sin(1.2), abs=0.01)
     assert 0 < found[0]["deviation"] < 0.1
     for row in found:
         assert row["X3k"] == pytest.approx(0.1 * row["|alpha|"] * (2 * np.log(2 / 0.05)) ** 0.5 + 3 * row["P(q)"])
@@ -47,5 +48,5 @@ def test_attention_over_pairs_of_ones_own(tmp_path: Path) -> None:
     assert "--delta has no effect without --rkhs-norm" in refused(*words, "--delta", "0.1")
     assert "X3k is infinite" in refused(*words, "--value-noise", "1e308", "--rkhs-norm", "1e308")
     assert "no 'degree'; it knows width" in refused(*words, "--set", "degree=2")
-    assert "and then a value of --values 3" in refused(str(tmp_path / "pairs.csv"), "--values", "3")
-    assert "queries of width 1 do not fit keys of width 2" in refused(*words[:1], *words[3:])
+    assert "a row needs a key" in refused(str(tmp_path / "keys.npy"))
+    assert "queries of width 2 do not fit keys of width 1" in refused(*words[:2], str(tmp_path / "pairs.csv"))
