@@ -120,7 +120,8 @@ class Page:
     def _line(self, block: Block, line: str) -> None:
         for kind, value in block.marks:
             if kind == "smaller":
-                line = line.replace(*value.split(" => "))
+                old, _, new = value.partition(" => ")
+                line = line.replace(old, new)
         program = shlex.split(line)[0]
         if program not in ("boundcalc", "python"):
             raise Broken(f"{block.place}: {program!r} is no program that is run here")
@@ -132,5 +133,5 @@ def unused_marks(page: Page) -> Iterator[str]:
     known = {"file", "run", "smaller", "command", "output", "python"}
     for block in page.blocks:
         for kind, value in block.marks:
-            if kind not in known or (kind == "smaller" and value.split(" => ")[0] not in " ".join(block.lines)):
+            if kind not in known or (kind == "smaller" and value.partition(" => ")[0] not in " ".join(block.lines)):
                 yield f"{block.place}: <!-- {kind}: {value} -->"
