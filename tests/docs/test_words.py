@@ -14,6 +14,7 @@ import pytest
 from boundcalc.cli import main
 from tests.docs.commands import ROOT
 from tests.docs.prose import LIMIT, long_sentences
+from tests.laws.test_options import commands
 
 BANNED = re.compile(
     r"\b(told|heard|says? nothing|would do|(?:not )?asked for|least of all|of one['’]s own|(?:whatever|what) is there|"
@@ -63,17 +64,17 @@ def test_docstrings_comments_and_messages_use_plain_words(path: Path) -> None:
 )
 def test_a_banned_word_of_a_module_would_be_seen(source: str) -> None:
     assert len(found(spoken(source))) == 1
-    assert found(spoken('told = heard  # `told` is code\nx = f"{beside}"')) == []
+
+
+def test_a_banned_word_would_be_seen() -> None:
+    assert found("What is told of it says\nnothing.") == ["told", "says nothing"]
+    assert found("`told` is code") == found(spoken('told = heard  # `told` is code\nx = f"{beside}"')) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_documents_use_plain_words(page: Path) -> None:
-    assert found(page.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_sentences_of_documents_are_short(page: Path) -> None:
-    assert long_sentences(page.read_text(encoding="utf-8")) == []
+def test_documents_use_plain_words_in_short_sentences(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert (found(text), long_sentences(text)) == ([], [])
 
 
 def test_a_long_sentence_would_be_seen() -> None:
@@ -108,22 +109,11 @@ def test_a_release_of_the_changelog_is_read_at_once() -> None:
     assert long_releases("# C\n\n## [1]\n" + "- a\n" * 60 + "\n## [0]\n- b\n") == ["[1]"]
 
 
-def commands() -> list[str]:
-    return main.list_commands(click.Context(main, **main.context_settings))
-
-
-@pytest.mark.parametrize("name", commands())
-def test_help_uses_plain_words_and_fits_its_width(name: str) -> None:
+@pytest.mark.parametrize(("name", "command"), [*commands()])
+def test_help_uses_plain_words_and_fits_its_width(name: str, command: click.Command) -> None:
     context = click.Context(main, info_name="boundcalc", **main.context_settings)  # click remembers the names of --help
-    command = main.get_command(context, name)
-    assert command is not None
     inner = click.Context(command, info_name=name, parent=context, terminal_width=80, **command.context_settings)
     text = command.get_help(inner)
     assert found(text) == []
     long = [line for line in text.splitlines() if len(line) > 80 and not re.match(r" +(\S+=\S+ )?boundcalc ", line)]
     assert [line for line in long if max(map(len, line.split())) < 50] == []  # a list of choices is one word
-
-
-def test_a_banned_word_would_be_seen() -> None:
-    assert found("What is told of it says\nnothing.") == ["told", "says nothing"]
-    assert found("`told` is code") == []

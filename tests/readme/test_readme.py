@@ -35,7 +35,8 @@ def test_python_snippet_runs(tmp_path: Path) -> None:
     assert "best" in done.stdout
 
 
-def test_commands_for_a_fresh_machine_are_marked() -> None:
+def test_it_is_short_and_commands_for_a_fresh_machine_are_marked() -> None:
+    assert README.count("\n") <= 120
     for name in ("run", "test"):
         assert len(re.findall(rf"<!-- command: {name} -->\n```sh\n[^\n]+\n```", README)) == 1
 
@@ -44,10 +45,6 @@ def test_a_stale_output_would_be_noticed() -> None:
     command, shown = blocks(README)[0]
     stale = replaced(README, command, shown.replace("0.", "0.9", 1))
     assert dict(blocks(stale))[command].strip() != output_of(command).strip()
-
-
-def test_readme_is_short() -> None:
-    assert README.count("\n") <= 120
 
 
 QUESTIONS = """

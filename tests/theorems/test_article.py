@@ -18,6 +18,7 @@ from boundcalc.theorems.derivation import derive
 from boundcalc.theorems.prose import plain, tex
 from boundcalc.theorems.render import article as article_of
 from boundcalc.theorems.render import files
+from tests.tutorials import walk
 
 needs_tex = pytest.mark.skipif(
     shutil.which("pdflatex") is None or shutil.which("bibtex") is None,
@@ -62,21 +63,15 @@ def test_a_warning_would_be_noticed(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------- several in one article
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "article.md"
 THREE = ("edelman2022", "trauger2024", "zhang2022")
 
 
 def article(folder: Path, monkeypatch: pytest.MonkeyPatch, *, columns: int, force: bool = False) -> str:
     """What the tutorial has one type and write, in a folder; the text of its paper."""
     monkeypatch.chdir(folder)
-    text = TUTORIAL.read_text("utf-8")
-    for block in re.findall(r"<!-- run -->\n```sh\n(.*?)```", text, re.DOTALL):
-        for line in block.splitlines():
-            words = line.replace("--columns 2", f"--columns {columns}").split()[1:] + ["--force"] * force
-            result = CliRunner().invoke(main, words)
-            assert result.exit_code == 0, result.output
-    (paper,) = re.findall(r"<!-- file: paper.tex -->\n```tex\n(.*?)```", text, re.DOTALL)
-    return paper
+    for line in walk.commands("article.md"):
+        walk.run(line.replace("--columns 2", f"--columns {columns}") + " --force" * force, folder)
+    return walk.files("article.md")["paper.tex"]
 
 
 def test_fragments_share_their_statements_and_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,15 +37,20 @@ def point(name: str, which: str, share: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("name", "which"), ALL)
-def test_python_and_numpy_agree_with_balls(name: str, which: str) -> None:
-    formula = THEOREMS[name].formula(which)
+def test_python_numpy_and_checked_values_agree_with_balls(name: str, which: str) -> None:
+    """Checked values are the upper end."""
+    formula, space = THEOREMS[name].formula(which), dict[str, Any]()
+    exec(formula.code("python"), space)
     for share in (0.3, 0.8):
         values = point(name, which, share)
-        space: dict[str, Any] = {}
-        exec(formula.code("python"), space)
-        assert float(space[which](*values.values())) == pytest.approx(formula.value(**values), rel=1e-11)
-    many = {key: np.full(3, float(value)) for key, value in point(name, which, 0.3).items()}
-    assert formula.lambdify(*many)(*many.values()) == pytest.approx(formula.value(**point(name, which, 0.3)), rel=1e-11)
+        right = formula.value(**values)
+        assert float(space[which](*values.values())) == pytest.approx(right, rel=1e-11)
+        many = {key: np.full(3, float(value)) for key, value in values.items()}
+        assert formula.lambdify(*many)(*many.values()) == pytest.approx(right, rel=1e-11)
+    checked = THEOREMS[name].checked(which, **point(name, which, 0.0))
+    right = float(formula.ball(**point(name, which, 0.0)).mid())
+    assert right * (1 - 1e-16) <= checked.value <= right * (1 + 1e-14)
+    assert checked.kind == "bound"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed: exported JavaScript was not run")
@@ -60,16 +65,6 @@ def test_javascript_agrees() -> None:
     numbers = [float(line) for line in done.stdout.split()]
     assert numbers == pytest.approx(wanted, rel=1e-11)
     assert all(math.isfinite(value) and value > 0 for value in numbers)
-
-
-@pytest.mark.parametrize(("name", "which"), ALL)
-def test_checked_values_are_the_upper_end_of_the_formula(name: str, which: str) -> None:
-    values = point(name, which, 0.0 if name == "K1" else 0.5)
-    checked = THEOREMS[name].checked(which, **values)
-    ball = THEOREMS[name].formula(which).ball(**values)
-    assert checked.value >= float(ball.mid()) * (1 - 1e-16)
-    assert checked.value <= float(ball.mid()) * (1 + 1e-14)
-    assert checked.kind == "bound"
 
 
 # -- arrays
