@@ -85,7 +85,9 @@ class _Number(click.ParamType):
         return parsed
 
 
-_NUMBERS: dict[Any, click.ParamType] = {
+TYPES: dict[Any, click.ParamType] = {
+    bool: click.BOOL,
+    str: click.STRING,
     float: _Number("number", number, "0.05, 1e-3 or 10^-3"),
     int: _Number("whole number", whole, "512, 1e6 or 10^6"),
 }
@@ -101,12 +103,12 @@ def option(names: str, kind: Any, words: str = "", default: Any = None, **more: 
     if kind is bool:
         return click.option(*names.split(), is_flag=True, default=bool(default), help=words, **more)
     more = {"show_default": default is not None} | more
-    return click.option(*names.split(), type=_NUMBERS.get(kind, kind), default=default, help=words, **more)
+    return click.option(*names.split(), type=TYPES.get(kind, kind), default=default, help=words, **more)
 
 
 def several(names: str, words: str, metavar: str | None = None, kind: Any = str) -> _Option:
     """An option that may be repeated."""
-    return click.option(*names.split(), multiple=True, type=_NUMBERS.get(kind, kind), metavar=metavar, help=words)
+    return click.option(*names.split(), multiple=True, type=TYPES.get(kind, kind), metavar=metavar, help=words)
 
 
 def all_of(*options: _Option) -> _Option:
@@ -201,4 +203,3 @@ def command_with(examples: str) -> Callable[[Any], click.Command]:
 
 
 bounds_option = several("--bound bounds", "Only this bound (repeatable).")
-points_option = several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)

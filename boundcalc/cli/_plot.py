@@ -20,7 +20,6 @@ from boundcalc.cli._options import (
     number,
     option,
     pairs,
-    points_option,
     refuse_given,
     refuse_others,
     several,
@@ -60,7 +59,7 @@ Figures:
 @option("--from source", FILE, "Draw a figure's JSON again, without computing anything.")
 @option("--sweep axis", str, "Values of the axis: m=16:1e8:log29, T=64:4096:x2, depth=1,2,4.", metavar="AXIS")
 @bounds_option
-@points_option
+@several("--points", "Your own measurements: m, train, test, n_test, seed.", "CSV", FILE)
 @option("--store", FILE, "A store of trials.")
 @several("--runs", "Which trials: task, T, m, depth, sweep (repeatable).", "NAME=VALUE")
 @option("--norms-from", click.Choice(("setting", "runs")), "Bounds for norms up to the trials' largest.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -14,16 +14,11 @@ from boundcalc.base.files import read_json
 from boundcalc.base.rounding import short
 from boundcalc.base.schema import Spec, read, specs
 from boundcalc.base.validate import hint, letter
-from boundcalc.cli._options import FILE, all_of, number, option, pairs, several, shown, whole
+from boundcalc.cli._options import FILE, TYPES, all_of, number, option, pairs, several, shown, whole
 from boundcalc.setting import PRESETS, Architecture, Budget, Normaliser, Norms, Sample, Setting
 
 # -- the field table
 
-_KINDS: Mapping[type, tuple[str, Callable[[str], Any]]] = {
-    **{int: ("whole number", whole), float: ("number", number), str: ("word", str)},
-    bool: ("yes or no", {"yes": True, "true": True, "no": False, "false": False}.get),
-}
-"""How a value is called and read, by its type; None is read for what is none."""
 _NORMALISER = {"normaliser": "name", "temperature": "temperature", "normaliser_c": "c", "normaliser_mu": "mu"}
 """Fields of the normaliser by the names they have next to those of the architecture."""
 
@@ -48,16 +43,12 @@ class Entry(NamedTuple):
         """How it is typed, without its value."""
         return f"--{self.name.replace('_', '-')}" if self.spec.help else f"--set {self.name}"
 
-    def typed(self, value: Any) -> str:
-        """The words that give it a value."""
-        return f"{self.option}{' ' if self.spec.help else '='}{shown(value) if isinstance(value, bool) else value}"
-
     def read(self, text: str) -> Any:
         """A value from --set or from the values of an axis."""
-        called, read_value = _KINDS[self.spec.kind]
-        if (value := read_value(text)) is None:
-            raise InvalidSetting(f"{self.name} needs a {called}, got {text!r}")
-        return value
+        try:
+            return TYPES[self.spec.kind].convert(text, None, None)
+        except click.BadParameter as error:
+            raise InvalidSetting(f"{self.name}: {error.message}") from None
 
     def of(self, setting: Setting) -> Any:
         """Its value in a setting."""

@@ -66,14 +66,12 @@ def test_every_field_of_a_setting_changes_a_bound_or_is_refused(name: str) -> No
     base = f"{BASE} {APART.get(name, '')}"
     line = base.split()
     value = VALUES.get(name, "0.7" if name != "d_patch" else "5")
-    typed = entry.typed(value).split()
-    if entry.spec.help and typed[0] in line:
-        at = line.index(typed[0])
-        line[at + 1] = typed[1]
+    if entry.option in line:
+        line[line.index(entry.option) + 1] = value
     elif any(word.startswith(f"{name}=") for word in line):
         line = [f"{name}=2" if word.startswith(f"{name}=") else word for word in line]
     else:
-        line += typed
+        line += [entry.option, value] if entry.spec.help else ["--set", f"{name}={value}"]
     before = printed(base)
     assert before[0] == 0, before
     after = printed(" ".join(line))
