@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -28,13 +29,7 @@ _BALLS: Mapping[Any, Callable[..., arb]] = {
     sympy.Max: INTERVAL.maximum,
     sympy.Min: INTERVAL.minimum,
 }
-_RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": lambda a, b: bool(a == b),
-    "<": lambda a, b: bool(a < b),
-    "<=": lambda a, b: bool(a <= b),
-    ">": lambda a, b: bool(a > b),
-    ">=": lambda a, b: bool(a >= b),
-}
+_RELATIONS = {"==": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def enclose(formula: Formula, values: Mapping[sympy.Symbol, Expr]) -> arb:
@@ -66,7 +61,11 @@ def ball(e: Expr, values: dict[Expr, arb]) -> arb:
         value = arb(int(e.p)) / int(e.q)
     elif isinstance(e, sympy.Piecewise):
         cases: Any = e.args
-        value = next(ball(branch, values) for branch, case in cases if _holds(case, values))
+
+        def holds(case: Expr) -> bool:
+            return case is sympy.true or _RELATIONS[case.rel_op](ball(case.lhs, values), ball(case.rhs, values))
+
+        value = next(ball(branch, values) for branch, case in cases if holds(case))
     elif isinstance(e, Named):
         inside = dict(zip(e.variables, (ball(arg, values) for arg in e.args), strict=True))
         for letter, meaning in reversed([*e.where.items()]):  # each in terms of later ones
@@ -93,10 +92,6 @@ def _power(base: arb, exponent: arb, exact: Expr) -> arb:
         root = base.sqrt() if exact.q == 2 else base.root(3)
         return root ** int(exact.p)
     return base ** int(exact) if exact.is_Integer else base**exponent
-
-
-def _holds(case: Expr, values: dict[Expr, arb]) -> bool:
-    return case is sympy.true or _RELATIONS[case.rel_op](ball(case.lhs, values), ball(case.rhs, values))
 
 
 # -- code

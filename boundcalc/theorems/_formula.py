@@ -280,21 +280,14 @@ def _definition_rows(function: type[Named], names: Mapping[Any, str], width: int
 def ordered(expr: Expr, parts: Iterable[Definition]) -> tuple[Definition, ...]:
     """The named parts that an expression uses, in an order in which each comes after all that use it."""
     by_symbol = {part.symbol: part for part in parts}
+    order = list(by_symbol)
     done: dict[Any, Definition] = {}
 
-    def emit(symbol: Any, above: tuple[Any, ...]) -> None:
-        if symbol in above:
-            raise ValueError("named parts refer to each other in a circle")
-        if symbol in done:
-            return
-        for used in _latest_first(by_symbol[symbol].expr, by_symbol):
-            emit(used, (*above, symbol))
-        done[symbol] = by_symbol[symbol]
+    def emit(used: set[Any]) -> None:
+        for symbol in sorted(used & by_symbol.keys(), key=order.index, reverse=True):
+            if symbol not in done:
+                emit(by_symbol[symbol].expr.free_symbols)
+                done[symbol] = by_symbol[symbol]
 
-    for symbol in _latest_first(expr, by_symbol):
-        emit(symbol, ())
+    emit(expr.free_symbols)
     return tuple(reversed(done.values()))
-
-
-def _latest_first(expr: Expr, by_symbol: Mapping[Any, Definition]) -> list[Any]:
-    return sorted(expr.free_symbols & by_symbol.keys(), key=list(by_symbol).index, reverse=True)

@@ -132,9 +132,6 @@ class Bound:
         then = f"Then the {'gap' if self.quantity == 'gap' else 'risk'} is at most the following."
         return f"Suppose:\n\n{lines}\n\n{then}" if lines else then
 
-    def __str__(self) -> str:
-        return f"{self.name} ({self.kind}, stated by {self.stated_by}): {self.formula.text()}"
-
 
 def own(name: str) -> Bound:
     """The bound of a Python file's name, such as "mine.py:bound"."""

@@ -18,13 +18,8 @@ SIGNS = {"le": r"\le", "eq": "=", "ge": r"\ge"}
 _POWER = PRECEDENCE["Pow"]
 WIDE = 84
 """Glyphs of mathematics that fit on a line of an article in one column."""
-_NARROW = 40
+NARROW = 40
 """The same in two columns."""
-
-
-def width_of(columns: int) -> int:
-    """Glyphs of mathematics that fit on a line of a page with so many columns."""
-    return WIDE if columns == 1 else _NARROW
 
 
 class _Printer(LatexPrinter):

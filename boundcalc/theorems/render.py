@@ -15,7 +15,7 @@ from boundcalc.base import theory
 from boundcalc.base.theory import HERE, Entry
 from boundcalc.theorems import prose, symbols
 from boundcalc.theorems.derivation import Derivation
-from boundcalc.theorems.printing import WIDE, latex, terminal, width_of
+from boundcalc.theorems.printing import NARROW, WIDE, terminal
 from boundcalc.theorems.theorem import Theorem
 
 
@@ -60,8 +60,8 @@ def statement(derivation: Derivation, width: int = WIDE) -> list[Block]:
     body += [remark] if remark else []
     title = f"{theorem.source.short}, with constants"
     if theorem.stated_by:
-        listed = [symbol for symbol in formula.inputs if str(symbol) in symbols.BY_NAME]
-        meanings = "; ".join(f"${latex(symbol)}$: {symbols.meaning(symbol)}" for symbol in listed)
+        listed = [symbols.BY_NAME[symbol.name] for symbol in formula.inputs if symbol.name in symbols.BY_NAME]
+        meanings = "; ".join(f"${entry.latex}$: {entry.meaning}" for entry in listed)
         title = f"stated by {theorem.stated_by}"
         body += [f"Here {meanings}."] * bool(meanings) + [f"S{title[1:]}; neither proved nor checked here."]
     blocks = [Block("theorem", title, tuple(body), label(theorem.name))]
@@ -303,7 +303,7 @@ def files(
     labelled = frozenset(names) if full else frozenset[str]()
     if full and names:
         shared["boundcalc-lemmas.tex"] = f"{_BEGIN}{_tex(lemmas(derivation, sorted(names)), labelled)}\n{_END}"
-    words, steps = statement(derivation, width_of(columns)), _tex(proof(derivation), labelled)
+    words, steps = statement(derivation, WIDE if columns == 1 else NARROW), _tex(proof(derivation), labelled)
     heading = f"\\boundcalcheading{{Proof of Theorem~\\ref{{{label(theorem.name)}}}}}\n"
     if theorem.stated_by:
         heading, steps = "", f"% Theorem {theorem.name} is {theorem.stated_by}'s, whose proof is not given here."

@@ -46,9 +46,8 @@ class Entry:
         if whole and self.symbol.is_integer and not value.is_integer:
             raise InvalidSetting(f"{name} must be a whole number, got {value}")
         if not self.above < value < self.below or value > self.most:
-            limits = [f"above {self.above:g}"]
-            limits += [f"below {self.below:g}"] if self.below < math.inf else []
-            limits += [f"at most {self.most:g}"] if self.most < math.inf else []
+            ends = (("above", self.above), ("below", self.below), ("at most", self.most))
+            limits = [f"{word} {end:g}" for word, end in ends if end < math.inf]
             raise InvalidSetting(f"{name} must be {' and '.join(limits)}, got {value}")
 
 
@@ -94,11 +93,6 @@ def __getattr__(name: str) -> Any:  # symbols stand in for floats and sizes alik
     if ALIASES.get(name, name) not in BY_NAME:
         raise AttributeError(f"no formula has a symbol {name!r}; there are {', '.join(BY_NAME)}")
     return BY_NAME[ALIASES.get(name, name)].symbol
-
-
-def meaning(symbol: sympy.Basic) -> str:
-    """What a symbol stands for ("" for one that is not in the list)."""
-    return BY_NAME[str(symbol)].meaning if str(symbol) in BY_NAME else ""
 
 
 def symbol(name: str) -> sympy.Symbol:

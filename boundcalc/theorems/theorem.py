@@ -242,9 +242,6 @@ class Theorem:
         """What the explicit formula and the paper do not share, in words."""
         return (*(f"In {_letter(name)}: {why}" for name, why in self.differs.items()), *self.also)
 
-    def __str__(self) -> str:
-        return f"{self.name} ({self.source.short}): {self.explicit.text()}"
-
 
 def field_value(setting: Setting, field: str) -> float:
     """What a setting gives an input of a formula, by the field that the input stands for."""

@@ -212,7 +212,3 @@ def test_x5_in_symbolic_depth_is_at_least_the_sum() -> None:
     assert got == pytest.approx(want, rel=0.05)
     excess = THEOREMS["zhang2022"].formula("excess").value(**values)
     assert excess == pytest.approx(got + math.sqrt(inverse / 2e7), rel=1e-12)
-    count = THEOREMS["zhang2022"].covering_number.value(
-        epsilon=1e-7, **{k: v for k, v in values.items() if k in ("C", "d", "heads", "depth")}
-    )
-    assert got == pytest.approx(2e-7 + math.sqrt((count + inverse) / 2e7), rel=1e-12)
