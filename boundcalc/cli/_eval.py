@@ -21,13 +21,10 @@ from boundcalc.cli._options import (
     shown,
     write_json,
 )
-from boundcalc.cli._setting import BY_NAME, PARAMETERS, Question, setting_options, take_setting
+from boundcalc.cli._setting import ENTRIES, PARAMETERS, Question, setting_options, take_setting
 from boundcalc.cli._text import say, write_table
 from boundcalc.theorems import BOUNDS, Theorem, known_bound, theorem_called
 from boundcalc.theorems.theorem import field_value
-
-_NAMES = {"B_X": "input_radius", "tau": "temperature", "r": "smoothness", "reg": "rho"}
-"""Other names of inputs of formulas."""
 
 
 @command_with("""\
@@ -138,19 +135,22 @@ def _show_values(theorem: Theorem, question: Question, form: str) -> None:
 
 def _inputs(theorem: Theorem, question: Question) -> tuple[dict[str, float], list[str]]:
     """Every input of a theorem, and those that were not given: from --set, the setting, or the theorem's defaults."""
+    from boundcalc.theorems.symbols import ALIASES
+    from boundcalc.theorems.symbols import BY_NAME as SYMBOLS
+
     needed, optional = theorem.needed
     all_names = (*needed, *optional)
-    typed = {_NAMES.get(name, name): value for name, value in question.inputs.items()}
-    entries = {name: BY_NAME.get(_NAMES.get(name, name)) for name in all_names}
+    typed = {ALIASES.get(name, name): value for name, value in question.inputs.items()}
+    fields = {name: SYMBOLS[name].field if name in SYMBOLS else "" for name in all_names}
     values: dict[str, float] = {}
     assumed: list[str] = []
-    for name, entry in entries.items():
+    for name, field in fields.items():
         if name in typed:
             values[name] = typed.pop(name)
             continue
-        chosen = entry is not None and not question.assumed(entry.field)
-        if entry is not None and (chosen or name not in theorem.defaults):
-            values[name] = field_value(question.setting, entry.field)
+        chosen = bool(field) and not question.assumed(field)
+        if chosen or (field and name not in theorem.defaults):
+            values[name] = field_value(question.setting, field)
         elif name in theorem.defaults:
             values[name] = theorem.defaults[name]
         elif name in optional:
@@ -160,7 +160,7 @@ def _inputs(theorem: Theorem, question: Question) -> tuple[dict[str, float], lis
         assumed += [name] * (not chosen)
     for name in typed:
         raise InvalidSetting(f"{theorem.name} does not depend on {name}; it has {', '.join(all_names)}")
-    for entry in BY_NAME.values():
-        if entry not in entries.values():
+    for entry in ENTRIES:
+        if entry.field not in fields.values():
             question.refuse(entry.field, f"{theorem.name} is not about a setting; it has {', '.join(all_names)}")
     return values, assumed
