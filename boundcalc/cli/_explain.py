@@ -55,8 +55,8 @@ def command(name: str | None) -> None:
         if name is None:
             say(f"Also {', '.join(group for group in GROUPS if group not in shown)}: boundcalc explain lemmas, ...")
         return
-    known, parts = _explained(name)
-    click.secho(known, bold=True)
+    word, parts = _explained(name)
+    click.secho(word, bold=True)
     for title, text in parts:
         for number, line in enumerate(plain(text).split("\n") if text else ()):
             say(f"{'' if number else title:12}{line}")
@@ -64,15 +64,15 @@ def command(name: str | None) -> None:
 
 def _explained(name: str) -> tuple[str, Parts]:
     """What has a name, whatever its capitals, and what there is to say of it."""
-    known = {word.lower(): word for word in glossary()}
-    parts = [("Word", glossary()[known[name.lower()]])] if name.lower() in known else []
+    words = {word.lower(): word for word in glossary()}
+    parts = [("Word", glossary()[words[name.lower()]])] if name.lower() in words else []
     for group in GROUPS:
         for (word, *_), explain in entries(group):
-            known[word.lower()] = word
+            words[word.lower()] = word
             parts += explain() if word.lower() == name.lower() else []
     if not parts:
-        raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, [*known.values()]))
-    return known[name.lower()], parts
+        raise click.UsageError(near(f"nothing is called {name[:80]!r}", name, [*words.values()]))
+    return words[name.lower()], parts
 
 
 def entries(group: str) -> Iterator[tuple[tuple[str, str, str], Callable[[], Parts]]]:

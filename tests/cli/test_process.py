@@ -56,12 +56,6 @@ def test_the_import_check_sees_a_heavy_library() -> None:
     assert "sympy" in HEAVY & set(done.stdout.split())
 
 
-def test_commands_import_only_their_own_module() -> None:
-    modules = _imported("explain", "T2")
-    assert "boundcalc.cli._explain" in modules
-    assert not {"boundcalc.cli._eval", "boundcalc.cli._solve", "boundcalc.cli._screen", "rich.table"} & modules
-
-
 def test_verifying_does_not_load_the_search(tmp_path: Path) -> None:
     path = str(tmp_path / "gap.json")
     assert any(name.startswith("boundcalc.engine") for name in _imported("eval", "--depth", "1", "--certificate", path))
