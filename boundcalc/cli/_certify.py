@@ -11,6 +11,7 @@ import click
 
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.rounding import short, up
+from boundcalc.base.schema import write
 from boundcalc.cli._lazy import FAILURE
 from boundcalc.cli._norms import (
     READING,
@@ -190,7 +191,7 @@ def _rule(model: str, data: str | None, delta: float, folder: Path | None, form:
         file = make_folder(folder) / "rule.json"
         certificate.save(file)
     if form == "json":
-        answers = {"model": model, "text": str(explanation), "rule": explanation.rule.to_json()}
+        answers = {"model": model, "text": str(explanation), "rule": write(explanation.rule, complete=True)}
         answers |= {"proved": proved is not None, "margin": explanation.margin, "counterexample": where and str(where)}
         summary = certificate and {**certificate.summary(), **facts_of_rule(certificate)}
         write_json(answers | {"certificate": summary, "file": file and str(file)})

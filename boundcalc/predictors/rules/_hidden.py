@@ -25,7 +25,7 @@ def phi(name: str, z: arb) -> arb:
     return z * (1 + (z / arb(2).sqrt()).erf()) / 2
 
 
-def phi_slope(z: arb) -> arb:
+def _phi_slope(z: arb) -> arb:
     """The derivative of GELU."""
     root = arb(2).sqrt()
     return (1 + (z / root).erf()) / 2 + z * (-z * z / 2).exp() / (root * arb.const_sqrt_pi())
@@ -64,7 +64,7 @@ def offset(name: str, g: arb, a: float, low: float, high: float) -> arb:
             values.append(above(arb(left).union(arb(right))))
         elif bool(g > 0) == (middle < _BENDS[2]):
             touch = arb(_lowest(float(g.mid()), a, left, right))
-            rise = g * phi_slope(touch) - slope
+            rise = g * _phi_slope(touch) - slope
             values.append(above(touch) + least([rise * (arb(z) - touch) for z in (left, right)]))
         else:
             values += [above(arb(z)) for z in (left, right)]

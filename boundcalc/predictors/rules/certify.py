@@ -17,13 +17,7 @@ from boundcalc.base.rounding import confidence, down, up
 from boundcalc.base.schema import Count, Positive, write
 from boundcalc.base.validate import known_keys
 from boundcalc.predictors._statements import G15, G15P
-from boundcalc.predictors.certificate import (
-    METHODS,
-    LearnerOf,
-    Method,
-    PredictorCertificate,
-    issue,
-)
+from boundcalc.predictors.certificate import METHODS, LearnerOf, Method, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays, refuse_other_examples
 from boundcalc.predictors.rules.check import Proof, prove
 from boundcalc.predictors.rules.code import CODE, Rule
@@ -85,15 +79,6 @@ class StoredNetwork:
         architecture = json.dumps(self.architecture.to_json())
         write_bytes(path, save(arrays, {"format": _FORMAT, "architecture": architecture}))
 
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """What a certificate says of it besides the digest of its weights."""
-        return {
-            "kind": "stored network",
-            "architecture": write(self.architecture.to_json()),
-            "trial": write(self.trial),
-        }
-
 
 def _array(value: Any) -> Array:
     return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
@@ -124,8 +109,6 @@ def function_of(rounding: float | None, margin: float) -> str:
 def risk_in_words(certificate: PredictorCertificate) -> str:
     """The bound, as a table or tree and by a name."""
     more, sure = facts_of_rule(certificate), f"with probability {confidence(certificate.delta)}"
-    if "bits_unnamed" not in more:
-        return f"risk <= {up(certificate.risk, 3)} {sure}"
     bits = up(more["bits_unnamed"], 4)
     text = f"risk <= {up(more['risk_unnamed'], 3)} {sure}, as a {_KINDS[more['unnamed']]} of {bits} bits"
     if more["function"] == more["unnamed"]:
@@ -143,21 +126,15 @@ def certificate_of(
     if proof is None or proved is None:
         raise InvalidSetting(str(explanation))
     tested = data.take(range(prefix, len(data)))
-    named, here = Named(data.sha256, len(data)), {"python": platform.python_version(), "numpy": np.__version__}
+    recipe = {"kind": "stored network", "architecture": network.architecture.to_json(), "trial": network.trial}
+    here = {"python": platform.python_version(), "numpy": np.__version__}
+    named = Named(data.sha256, len(data)), recipe, digest_of_arrays(network.weights), here
     return issue(
         "rule",
         rule.errors(tested.x, tested.y),
         delta=delta,
         alternatives=(_Fixed("" if prefix else CODE, prefix),),
-        evidence={
-            "data": named,
-            "recipe": network.recipe,
-            "weights": digest_of_arrays(network.weights),
-            "rule": rule.to_json(),
-            "proof": proof.to_json(),
-            "margin": proved.margin,
-            "environment": here,
-        },
+        evidence=_Evidence(*named, rule, proof, proved.margin),
     )
 
 
@@ -203,11 +180,8 @@ class _Fixed:
 
 def _facts(certificate: PredictorCertificate) -> tuple[str, Mapping[str, Any]]:
     evidence, prefix = certificate.evidence, certificate.alternative.prefix
-    rule, proof = evidence.rule, evidence.proof
-    if not 0 <= proof.low <= proof.high <= rule.T:
-        raise CertificateError(f"{proof.low} to {proof.high} ones among {rule.T} bits")
     n = {"n": evidence.data.examples - prefix}
-    return ("G15p", n) if prefix else ("G15", {**n, "bits": rule.price()[1]})
+    return ("G15p", n) if prefix else ("G15", {**n, "bits": evidence.rule.price()[1]})
 
 
 def _prove(certificate: PredictorCertificate, network_of: LearnerOf) -> str:

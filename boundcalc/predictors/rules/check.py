@@ -8,17 +8,16 @@ tree can make the proof fail, never succeed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, arb_mat
 
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import lower_float, upper_float
-from boundcalc.base.schema import write
-from boundcalc.predictors._statements import read_as
+from boundcalc.base.schema import Count
 from boundcalc.predictors.rules._hidden import least, offset, phi
 from boundcalc.predictors.rules.code import Fixed, Rule
 from boundcalc.predictors.rules.heads import HeadsOn, Inputs
@@ -67,23 +66,14 @@ Node.KINDS |= {"leaf": Leaf, "bit": Bit}
 class Proof:
     """A tree for all inputs with `low` to `high` ones."""
 
-    low: int
-    high: int
+    low: Count
+    high: Count
     tree: Node | None
 
     @property
     def leaves(self) -> list[tuple[Fixed, Leaf | None]]:
         """What leads to each leaf, and the leaf."""
         return list(_leaves(self.tree, {}))
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        return write(self, complete=True)
-
-    @classmethod
-    def from_json(cls, data: object) -> Proof:
-        """Read strictly."""
-        return read_as(cls, "a proof", data)
 
 
 @dataclass(frozen=True)
@@ -103,7 +93,7 @@ class Proved:
     rounding: float | None = None
 
 
-def prove(tables: BallTables, rule: Rule, proof: Proof, *, progress: Callable[[str], None] | None = None) -> Proved:
+def prove(tables: BallTables, rule: Rule, proof: Proof) -> Proved:
     """What the proof shows of the network.
 
     Raises `CertificateError` where it does not show that it follows the rule.
@@ -116,10 +106,7 @@ def prove(tables: BallTables, rule: Rule, proof: Proof, *, progress: Callable[[s
             f"the proof is for {proof.low} to {proof.high} ones, the rule answers from {low} to {high}"
         )
     values: list[float] = []
-    leaves = proof.leaves
-    for number, (fixed, leaf) in enumerate(leaves, 1):
-        if progress is not None:
-            progress(f"leaf {number} of {len(leaves)}")
+    for fixed, leaf in proof.leaves:
         if any(not 0 <= t < rule.T for t in fixed):
             raise CertificateError("a proof cuts bits of the input")
         inputs, answers = Inputs(rule.T, fixed, proof.low, proof.high), rule.answers_on(fixed) - {-1}

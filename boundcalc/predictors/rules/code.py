@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from boundcalc.base.errors import CertificateError
-from boundcalc.base.schema import write
-from boundcalc.predictors._statements import bits_of, read_as
+from boundcalc.predictors._statements import bits_of
 from boundcalc.predictors.data import Array
 
 CODE = "rules on bits, version 2"
@@ -86,8 +85,11 @@ class Rule:
 
     @property
     def ones(self) -> tuple[int, int]:
-        """Least and largest number of ones among the T bits, on its domain."""
-        return _window_bounds(self.T, self.window)
+        """Least and largest number k of ones among the T bits: |k - T/2| <= window sqrt(T) / 2."""
+        if self.window is None:
+            return 0, self.T
+        reach = isqrt(self.window**2 * self.T)  # |2k - T| is whole, so at most the root rounded down
+        return max(0, -((reach - self.T) // 2)), min(self.T, (self.T + reach) // 2)
 
     def answers_on(self, fixed: Fixed) -> set[int]:
         """What the tree answers on inputs that show these bits."""
@@ -185,23 +187,6 @@ class Rule:
             return f"the truth table {''.join(map(str, answers))} of {', '.join(bits)}"
         sign = {"AND": " & ", "OR": " | ", "XOR": " ^ "}.get(self.name)
         return f"the majority of {', '.join(bits)}" if sign is None else sign.join(bits)
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object."""
-        return write(self, complete=True)
-
-    @classmethod
-    def from_json(cls, data: object) -> Rule:
-        """Read strictly."""
-        return read_as(cls, "a rule", data)
-
-
-def _window_bounds(T: int, window: int | None) -> tuple[int, int]:
-    """All k in 0 .. T with |k - T/2| <= window sqrt(T) / 2, in whole numbers."""
-    if window is None:
-        return 0, T
-    reach = isqrt(window**2 * T)  # |2k - T| is whole, so at most the root rounded down
-    return max(0, -((reach - T) // 2)), min(T, (T + reach) // 2)
 
 
 def _paths(tree: Tree, path: tuple[tuple[int, int], ...]) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:

@@ -31,8 +31,6 @@ _REACH = 650.0
 _NEAR = 1e-10
 """How far above the value reached the iteration looks, relative to 1 + its size; else it misses layers of tiny
 weight."""
-_ROWS = 512
-"""Directions tested at once."""
 
 
 @dataclass(frozen=True)
@@ -161,17 +159,11 @@ class HeadsOn:
     @np.errstate(all="ignore")
     def bounds(self, w: Array, off: Array) -> Array:
         """Proved upper bounds of <w, p> on the one set, for directions (heads, rows, d_head) off by so much in all."""
-        bounds = np.empty(w.shape[:2])
-        for start in range(0, w.shape[1], _ROWS):
-            some = np.s_[:, start : start + _ROWS]
-            (guess,), (theta,), _ = self.largest(w[some][None])
-            bounds[some] = np.where(self.holds(w[some], off[some], guess, theta), guess, math.inf)
-        if np.isfinite(bounds).all():
-            return bounds
-        trivial = (w @ self.heads.values.swapaxes(1, 2)).max(2)
-        error = self._unit(w) * np.abs(w).sum(2) + 2 * off
-        trivial += error * self.heads.largest_size[:, None] + _TINY
-        return np.where(np.isfinite(bounds), bounds, np.where(np.isfinite(trivial), trivial, math.inf))
+        (guess,), (theta,), _ = self.largest(w[None])
+        error = (self._unit(w) * np.abs(w).sum(2) + 2 * off) * self.heads.largest_size[:, None] + _TINY
+        trivial = (w @ self.heads.values.swapaxes(1, 2)).max(2) + error
+        bounds = np.where(self.holds(w, off, guess, theta), guess, trivial)
+        return np.where(np.isfinite(bounds), bounds, math.inf)
 
     def _unit(self, w: Array) -> Array:
         return 4 * self.heads.relative[:, None] + 4 * (w.shape[2] + 8) * HALF

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boundcalc.base.errors import BoundcalcError
+from boundcalc.base.errors import CertificateError
 from boundcalc.predictors.certificate import PredictorCertificate
 from boundcalc.predictors.data import Array, Data
 from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of, in_words, risk_in_words
@@ -114,20 +114,24 @@ def explain(
         seconds: processor time of the search.
         progress: receives what is being done.
     """
-    search = _Search(tables, seconds, progress, x)
-    if rule is not None:
-        return search.first(rule, [(None, False), (rule.window, False)])
-    return search.first(search.guess(), [*((window, False) for window in _WINDOWS), (MAIN_WINDOW, True)])
+    search = _Search(tables, x, seconds, progress or (lambda _: None))
+    if rule is None:
+        guess, attempts = search.guess(), [*((window, False) for window in _WINDOWS), (MAIN_WINDOW, True)]
+    else:
+        guess, attempts = rule, [(None, False), (rule.window, False)]
+    tried = (search.attempt(guess, *attempt) for attempt in attempts)
+    explanation = next(filter(None, tried), Explanation(guess))
+    if explanation.proved is None or not explanation.proved.everywhere:
+        explanation.counterexample = search.failing(replace(guess, window=None))
+    explanation.seconds = time.process_time() - search.started - search.checking
+    return explanation
 
 
 class _Search:
     """One network under search."""
 
-    def __init__(
-        self, tables: BallTables, seconds: float, progress: Callable[[str], None] | None, x: Array | None = None
-    ) -> None:
-        self.tables, self.floats, self.x = tables, tables.floats, x
-        self.say: Callable[[str], None] = progress or (lambda _: None)
+    def __init__(self, tables: BallTables, x: Array | None, seconds: float, say: Callable[[str], None]) -> None:
+        self.tables, self.floats, self.x, self.say = tables, tables.floats, x, say
         self.random = np.random.default_rng(0)
         self.seen: dict[tuple[Any, int], tuple[tuple[int, int], Leaf, float]] = {}
         self.started, self.checking, self.seconds = time.process_time(), 0.0, seconds
@@ -156,30 +160,34 @@ class _Search:
             table.append(int((self.floats.forward(inputs) > 0).mean() > 0.5))
         return Rule.of_table(T, positions, tuple(table))
 
-    def first(self, guess: Rule, attempts: Sequence[tuple[int | None, bool]]) -> Explanation:
-        """The rule on the first of these windows where it is proved; or where that fails silent, if it may be.
+    def attempt(self, guess: Rule, window: int | None, partial: bool) -> Explanation | None:
+        """The rule on a window, with what the checker says of its proof, where it takes that."""
+        if self.late and not partial:
+            return None
+        rule = replace(guess, window=window)
+        self.say(f"{guess} on inputs with {rule.ones[0]} to {rule.ones[1]} ones")
+        self.look(rule, [(dict(path), answer) for path, answer in rule.paths if answer >= 0])
+        tree, node = self.settle(rule, {}, rule.tree, partial) or (None, None)
+        if node is None:
+            return None
+        proof = Proof(*rule.ones, node)
+        # a rule that is proved on all inputs is named at the price of its own window
+        rule = replace(rule, tree=tree) if partial else guess if window is None else rule
+        self.say("proof")
+        before = time.process_time()
+        try:
+            return Explanation(rule, proof, prove(self.tables, rule, proof))
+        except CertificateError as error:
+            self.say(str(error))
+            return None
+        finally:
+            self.checking += time.process_time() - before
 
-        With an input on which the network is not the guess, where that is not proved on all inputs.
-        """
-        explanation = Explanation(guess)
-        for window, partial in attempts:
-            if explanation.proved is None and (partial or not self.late):
-                rule = replace(guess, window=window)
-                self.say(f"{guess} on inputs with {rule.ones[0]} to {rule.ones[1]} ones")
-                self.look(rule, [(dict(path), answer) for path, answer in rule.paths if answer >= 0])
-                tree, proof = self.settle(rule, {}, rule.tree, partial) or (None, None)
-                if partial and proof is not None:
-                    rule = replace(rule, tree=tree)
-                if proof is not None:  # a rule that is proved on all inputs is named at the price of its own window
-                    proof = Proof(*rule.ones, proof)
-                    explanation = self.checked(guess if window is None else rule, proof) or explanation
-        whole = replace(guess, window=None)
-        if explanation.proved is None or not explanation.proved.everywhere:
-            self.say("an input where the network is not the rule")
-            doubtful = [dict(path) for path, answer in guess.paths if not self.holds(path, answer, whole.ones)]
-            explanation.counterexample = counterexample(self.floats, whole, self.random, doubtful)
-        explanation.seconds = time.process_time() - self.started - self.checking
-        return explanation
+    def failing(self, rule: Rule) -> Counterexample | None:
+        """An input on which the network is not the rule, among those that floats did not see it on."""
+        self.say("an input where the network is not the rule")
+        doubtful = [dict(path) for path, answer in rule.paths if not self.holds(path, answer, rule.ones)]
+        return counterexample(self.floats, rule, self.random, doubtful)
 
     def settle(
         self, rule: Rule, fixed: Fixed, tree: Tree, partial: bool, cuts: int = 0
@@ -237,15 +245,3 @@ class _Search:
     def unseen(self, fixed: Fixed) -> bool:
         """Whether no example shows these bits."""
         return self.x is not None and not np.all([self.x[:, t] == c for t, c in fixed.items()], axis=0).any()
-
-    def checked(self, rule: Rule, proof: Proof) -> Explanation | None:
-        """The rule with what the checker says of its proof, where it takes that."""
-        self.say("proof")
-        before = time.process_time()
-        try:
-            return Explanation(rule, proof, prove(self.tables, rule, proof, progress=self.say))
-        except BoundcalcError as error:
-            self.say(str(error))
-            return None
-        finally:
-            self.checking += time.process_time() - before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +14,12 @@ from boundcalc.predictors.rules.tables import _shapes_of
 from boundcalc.setting import Architecture
 
 
-def architecture(
-    T: int, d: int = 8, heads: int = 2, d_ff: int = 12, activation: str = "gelu", **more: object
-) -> Architecture:
+def architecture(T: int, **more: Any) -> Architecture:
     """The kind of network that rules are proved of."""
-    fields: dict[str, object] = {"depth": 1, "style": "post", "normalisation": "none", "residual": True, "bias": True}
-    read: dict[str, object] = {"vocabulary": 3, "own_row": 2, "positions": "learned", "seq_len": T + 1}
-    sizes: dict[str, object] = {"heads": heads, "d": d, "d_ff": d_ff, "activation": activation}
-    return Architecture(**(fields | read | sizes | more))  # type: ignore[arg-type]
+    kind: dict[str, Any] = {"depth": 1, "style": "post", "normalisation": "none", "residual": True, "bias": True}
+    kind |= {"vocabulary": 3, "own_row": 2, "positions": "learned", "activation": "gelu"}
+    kind |= {"seq_len": T + 1, "heads": 2, "d": 8, "d_ff": 12}
+    return Architecture(**{**kind, **more})
 
 
 def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
@@ -30,10 +29,10 @@ def drawn(a: Architecture, seed: int, size: float = 0.5) -> dict[str, Array]:
     return {name: value + np.float32("gain" in name) for name, value in weights.items()}
 
 
-def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, **more: object):
+def looking_at(T: int, positions: Sequence[int], seed: int = 1, strength: float = 6.0, **more: Any):
     """A network whose first head looks at these positions, with small random weights besides; above 0 where one shows
     1."""
-    a = architecture(T, **more)  # type: ignore[arg-type]
+    a = architecture(T, **more)
     w = drawn(a, seed, 0.05 if len(positions) > 1 else 0.2)
     for position in positions:
         w["positions"][position + 1, 0] += 1

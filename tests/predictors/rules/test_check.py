@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -36,9 +37,9 @@ def kind(number: int) -> dict[str, Any]:
     return {**KINDS[number], **({"own_row": None} if KINDS[number].get("style") == "pre" else {})}
 
 
-def dictator(seed: int, strength: float, number: int = 0):
+def dictator(seed: int, number: int = 0):
     """A network whose first head looks at x2, with random weights besides."""
-    return looking_at(T, (2,), seed, strength, **kind(number))
+    return looking_at(T, (2,), seed, **kind(number))
 
 
 def values_by_definition(a: Any, w: Any, dtype: Any = torch.float64, T: int = T) -> np.ndarray[Any, Any]:
@@ -47,14 +48,6 @@ def values_by_definition(a: Any, w: Any, dtype: Any = torch.float64, T: int = T)
     tokens = torch.cat([torch.full((len(x), 1), 2), x], 1)
     weights = {name: torch.from_numpy(value).to(dtype) for name, value in w.items()}
     return plain(a, weights, tokens)[:, 0].double().numpy()
-
-
-@pytest.mark.parametrize("number", range(len(KINDS)))
-def test_tables_give_the_network(number: int):
-    for seed in range(3):
-        a, w = dictator(seed, 1.0, number)
-        tables, truth = tables_of(a, w), values_by_definition(a, w)
-        assert np.abs(tables.floats.forward(all_inputs(T)) - truth).max() < 1e-11 * (1 + np.abs(truth).max())
 
 
 @pytest.mark.parametrize("size", [0.3, 1.0, 2.0])
@@ -68,6 +61,7 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
         w, sign = drawn(a, seed, size), 1 if seed % 2 else -1
         w["b_2[0]"] += 2 * sign * w["readout"][:, 0]  # else few of the normalised show anything
         tables, truth = tables_of(a, w), values_by_definition(a, w)
+        assert np.abs(tables.floats.forward(x) - truth).max() < 1e-11 * (1 + np.abs(truth).max())
         fixed = {int(t): int(g.integers(2)) for t in g.permutation(T)[:3]}
         low, high = sorted(g.integers(0, T + 1, 2).tolist())
         inside = np.all([x[:, t] == c for t, c in fixed.items()], axis=0) & (x.sum(1) >= low) & (x.sum(1) <= high)
@@ -89,7 +83,7 @@ def test_least_values_are_never_above_any_value(size: float, number: int):
 def test_what_is_proved_is_true_on_every_input(number: int):
     proved = 0
     for seed in range(8):
-        a, w = dictator(seed, 6.0, number)
+        a, w = dictator(seed, number)
         found = explain(tables_of(a, w), seconds=5)
         if found.proved is None:
             continue
@@ -97,75 +91,48 @@ def test_what_is_proved_is_true_on_every_input(number: int):
         truth, answers = values_by_definition(a, w), found.rule.answers(all_inputs(T))
         assert ((truth > 0) == answers)[answers >= 0].all()
         assert np.abs(truth[answers >= 0]).min() >= found.proved.margin
-        if found.proved.everywhere:
-            assert (answers >= 0).all()
+        assert (answers >= 0).all() or not found.proved.everywhere
     assert proved >= 2
 
 
 @pytest.fixture(scope="module")
 def good():
     """A network with its rule and proof."""
-    for seed in range(50):
-        a, w = dictator(seed, 6.0)
-        tables = tables_of(a, w)
-        found = explain(tables, seconds=5)
-        if found.proved is not None and found.proved.everywhere and len(found.rule.positions) == 1:
-            return a, w, tables, found
-    raise AssertionError("no network of the list is a dictator")
+    a, w = dictator(1)
+    tables = tables_of(a, w)
+    found = explain(tables, seconds=60)
+    assert found.rule.tree == (2, 0, 1)
+    assert found.proved is not None
+    assert found.proved.everywhere
+    return a, w, tables, found
 
 
 def refused(tables: Any, rule: Rule, proof: Proof) -> bool:
-    try:
+    with suppress(CertificateError):
         prove(tables, rule, proof)
-    except CertificateError:
-        return True
-    return False
+        return False
+    return True
 
 
 def test_altered_rules_and_proofs_are_refused(good: Any):
-    _, _, tables, found = good
-    rule, proof, tree = found.rule, found.proof, found.proof.tree
-    t, low, high = rule.tree
-    assert not refused(tables, rule, proof)
-    assert refused(tables, replace(rule, tree=(t, high, low)), proof)
-    assert refused(tables, replace(rule, tree=((t + 1) % T, low, high)), proof)
-    assert refused(tables, Rule(T + 1, rule.tree), proof)
+    a, w, tables, found = good
+    rule, tree = found.rule, found.proof.tree
+    (t, low, high), (zero, one), further = rule.tree, tree.parts, (rule.tree[0] + 1) % T
+    for other in (replace(rule, tree=(t, high, low)), replace(rule, tree=(further, low, high)), Rule(T + 1, rule.tree)):
+        assert refused(tables, other, found.proof)
     for ones in ((1, T), (0, T - 1)):  # a window one off
         assert refused(tables, replace(rule, window=None), Proof(*ones, tree))
-    for parts in ((tree.parts[0], None), (None, tree.parts[1])):
-        assert refused(tables, rule, Proof(0, T, replace(tree, parts=parts)))
-    assert refused(tables, rule, Proof(0, T, tree.parts[0]))
-    assert refused(tables, rule, Proof(0, T, None))
-    assert refused(tables, rule, Proof(0, T, replace(tree, index=T)))
-    leaf = tree.parts[1]
-    wrong = [replace(leaf, slopes=(bad, *leaf.slopes[1:])) for bad in (math.nan, math.inf, 1e300)]
-    wrong += [replace(leaf, slopes=leaf.slopes[1:]), replace(leaf, heads=(7,))]
-    for other in wrong:
-        assert refused(tables, rule, Proof(0, T, replace(tree, parts=(tree.parts[0], other))))
-        assert refused(tables, rule, Proof(0, T, replace(tree, parts=(other, tree.parts[1]))))
-    # a further cut shows nothing that its two parts do not show
-    further = (t + 1) % T
-    assert not refused(tables, rule, Proof(0, T, Bit(further, (tree, tree))))
-    assert refused(tables, rule, Proof(0, T, Bit(further, (tree, None))))
-    assert refused(tables, rule, Proof(0, T, Bit(further, (None, tree))))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"low": 0.5},
-        {"more": 0},
-        {"tree": {"kind": "word", "index": 0, "parts": [None, None]}},
-        {"tree": {"kind": "bit", "index": 0, "parts": [None]}},
-        {"tree": {"kind": "leaf", "heads": [], "scale": 1.0, "slopes": [math.nan]}},
-        {"tree": {"kind": "leaf", "heads": [], "slopes": []}},
-    ],
-)
-def test_what_is_no_proof_is_not_read(good: Any, change: dict[str, Any]):
-    proof = good[3].proof
-    assert Proof.from_json(proof.to_json()) == proof
-    with pytest.raises(CertificateError):
-        Proof.from_json({**proof.to_json(), **change})
+    slopes = [(bad, *one.slopes[1:]) for bad in (math.nan, math.inf, 1e300)] + [one.slopes[1:]]
+    leaves = [None, replace(one, heads=(7,)), *(replace(one, slopes=bad) for bad in slopes)]
+    trees = [None, zero, *(Bit(index, (tree, tree)) for index in (-1, T))]
+    trees += [replace(tree, parts=parts) for leaf in leaves for parts in ((zero, leaf), (leaf, one))]
+    trees += [Bit(further, parts) for parts in ((tree, None), (None, tree))]
+    for other in trees:
+        assert refused(tables, rule, Proof(0, T, other))
+    for good_tree in (tree, Bit(further, (tree, tree))):
+        assert not refused(tables, rule, Proof(0, T, good_tree))
+    above = tables_of(a, {**w, "b_readout": w["b_readout"] + 1e4})
+    assert refused(above, rule, Proof(0, T, one))  # one leaf shows no two answers
 
 
 def test_a_value_that_is_no_number_is_refused_wherever_it_stands(good: Any, monkeypatch: pytest.MonkeyPatch):
@@ -196,41 +163,33 @@ def test_a_network_that_is_right_on_the_sample_and_wrong_on_a_cube_is_refused(go
 
 
 def test_no_weights_make_a_false_proof(good: Any):
-    """Weights changed at random: either the proof fails or its claim is true."""
+    """Weights changed at random or beyond floats: either the proof fails or its claim is true."""
     a, w, _, found = good
     random = np.random.default_rng(3)
-    refusals = 0
-    for _ in range(25):
-        altered = {k: v + (0.3 * random.standard_normal(v.shape)).astype(np.float32) for k, v in w.items()}
-        right = ((values_by_definition(a, altered) > 0) == found.rule.answers(all_inputs(T))).all()
-        said_no = refused(tables_of(a, altered), found.rule, found.proof)
-        assert said_no or right
-        refusals += said_no
-    assert refusals > 0
+    far = [{**w, name: 1e200 * w[name].astype(np.float64)} for name in ("W_K[0]", "positions", "readout", "W_1[0]")]
+    altered = [{k: v + 0.3 * random.standard_normal(v.shape) for k, v in w.items()} for _ in range(25)] + far
+    proofs = 0
+    with np.errstate(all="ignore"):
+        for weights in altered:
+            if not refused(tables_of(a, weights), found.rule, found.proof):
+                assert ((values_by_definition(a, weights) > 0) == found.rule.answers(all_inputs(T))).all()
+                proofs += 1
+    assert proofs < len(altered)
 
 
-def test_ties_extreme_weights_and_a_single_bit():
-    """Outputs of 0 and -0 are no answers, numbers beyond floats prove nothing, and one bit is enough for a rule."""
+def test_ties_and_a_single_bit():
+    """Outputs of 0 and -0 are no answers, and one bit is enough for a rule."""
     a, w = looking_at(1, (0,), 1, 20.0)
     tables = tables_of(a, w)
     found = explain(tables)
-    assert found.proved is not None
     assert found.proof is not None
-    assert (found.rule.tree, found.proved.everywhere) == ((0, 0, 1), True)
+    assert (found.rule.tree, found.proof.low, found.proof.high) == ((0, 0, 1), 0, 1)
     assert refused(tables, replace(found.rule, tree=(0, 1, 0)), found.proof)
-    for index in (-1, 1):
-        assert refused(tables, found.rule, Proof(0, 1, Bit(index, (found.proof.tree, found.proof.tree))))
     for zero in (0.0, -0.0):
         tied = tables_of(a, {**w, "readout": zero * w["readout"], "b_readout": np.array([zero], dtype=np.float32)})
         for answer in (0, 1):
             ((leaf, _),) = leaves_of(tied.floats, [(Inputs(1, {}, 0, 1), 2 * answer - 1)])
             assert refused(tied, Rule(1, answer), Proof(0, 1, leaf))
-    for name in ("W_K[0]", "W_V[0]", "positions", "readout", "W_1[0]"):
-        far = tables_of(a, {**w, name: 1e200 * w[name].astype(np.float64)})
-        with np.errstate(all="ignore"):
-            truth = values_by_definition(a, {**w, name: 1e200 * w[name].astype(np.float64)}, T=1)
-            if not refused(far, found.rule, found.proof):
-                assert ((truth > 0) == found.rule.answers(all_inputs(1))).all()
 
 
 @pytest.mark.parametrize(
@@ -272,7 +231,6 @@ def test_weights_that_do_not_fit_are_refused(number: int):
 @pytest.mark.parametrize("size", [0.2, 1.0, 3.0])
 def test_a_float32_pass_is_within_its_bound(number: int, size: float):
     a = architecture(T, d=16, heads=4, **kind(number))
-    w = drawn(a, 0, size)
     for seed in range(6):
         w = drawn(a, seed, size)
         off = np.abs(values_by_definition(a, w, torch.float32) - values_by_definition(a, w)).max()
@@ -280,9 +238,9 @@ def test_a_float32_pass_is_within_its_bound(number: int, size: float):
         assert error is not None
         assert off <= error
         assert error <= 3e4 * off or size > 1
-    assert float32_error(a, {**w, "b_O[0]": w["b_O[0]"].astype(np.float64) / 3}) is None
-    assert float32_error(a, {**w, "W_Q[0]": w["W_Q[0]"] * np.float32(1e34)}) is None
-    assert float32_error(architecture(T, **kind(2)), w) is None
+        assert float32_error(a, {**w, "b_O[0]": w["b_O[0]"].astype(np.float64) / 3}) is None
+        assert float32_error(a, {**w, "W_Q[0]": w["W_Q[0]"] * np.float32(1e34)}) is None
+        assert float32_error(architecture(T, **kind(2)), w) is None
 
 
 def test_exp_and_erf_are_as_exact_as_the_bound_supposes():
