@@ -39,7 +39,7 @@ _Progress = Callable[[str, int, int], None]
 _DEFAULTS = Options()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What a checkpoint's weights are like.
 
@@ -66,13 +66,6 @@ class Audit:
     products: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
     parity: Parity | None = None
     why_not: str = ""
-
-    def __repr__(self) -> str:
-        return (
-            f"Audit({self.where}: family {self.family}, T {self.architecture.seq_len}, {self.account.total:,} "
-            f"parameters in {len(self.account.lines)} tensors, norms of {len(self.measured)} weights; "
-            f"{self.comparison})"
-        )
 
     @property
     def compared(self) -> Compared | None:

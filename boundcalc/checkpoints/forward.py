@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, expit, softmax
 
-from boundcalc.base.validate import flag, positive, size
+from boundcalc.base.validate import flag, positive
 from boundcalc.checkpoints._arrays import Arrays
 from boundcalc.checkpoints.errors import CheckpointError
 from boundcalc.checkpoints.families.config import rotation_factor
@@ -88,20 +88,17 @@ class Network:
 _Rotate = Callable[[Rows, int | None], Rows]
 
 
-def rotary(theta: float = 10000.0, *, width: int | None = None, pairs: bool = False) -> _Rotate:
-    """Rotary positions: the first `width` entries (all, unless given) of queries and keys turn.
+def rotary(theta: float = 10000.0, *, pairs: bool = False) -> _Rotate:
+    """Rotary positions: entries 1 and 2, 3 and 4, ... of queries and keys turn together if `pairs`.
 
-    `pairs`: entries 1 and 2, 3 and 4, ... turn together; else entry i and entry i + width/2.
+    Else entry i and entry i + half the width.
     """
     positive("rotary: theta", theta)
     flag("rotary: pairs", pairs)
-    if width is not None:
-        size("rotary: width", width)
 
     def rotate(x: Rows, _: int | None) -> Rows:
-        turned = x.shape[-1] if width is None else width
-        speeds = theta ** (-np.arange(0, turned, 2) / turned)
-        angles = np.arange(x.shape[-2])[:, None] * speeds
+        width = x.shape[-1]
+        angles = np.arange(x.shape[-2])[:, None] * theta ** (-np.arange(0, width, 2) / width)
         return _turned(x, np.sin(angles), np.cos(angles), pairs)
 
     return rotate

@@ -139,7 +139,7 @@ def read_mapping(source: Path | Mapping[str, Any]) -> Family:
         raise InvalidSetting(f"{where}: 'by_group' says how W_QKV lies, and no tensor has that role: leave it out")
     if ("norm_Q.gain" in roles) != ("qk_eps" in said):
         raise InvalidSetting(f"{where}: normalised queries and keys have tensors norm_Q.gain, norm_K.gain and a qk_eps")
-    turns = known_keys(f"{where}: rotary", raw.get("rotary", {}), ["theta", "width", "pairs"])
+    turns = known_keys(f"{where}: rotary", raw.get("rotary", {}), ["theta", "pairs"])
     rotate = rotary(**turns) if "rotary" in raw else None
     return replace(family, parameters={**said, "rope": rotate is not None}, described=True, rotate=rotate)
 
