@@ -160,10 +160,12 @@ class HeadsOn:
     def bounds(self, w: Array, off: Array) -> Array:
         """Proved upper bounds of <w, p> on the one set, for directions (heads, rows, d_head) off by so much in all."""
         (guess,), (theta,), _ = self.largest(w[None])
+        bounds = np.where(self.holds(w, off, guess, theta), guess, math.inf)
+        if np.isfinite(bounds).all():
+            return bounds
         error = (self._unit(w) * np.abs(w).sum(2) + 2 * off) * self.heads.largest_size[:, None] + _TINY
         trivial = (w @ self.heads.values.swapaxes(1, 2)).max(2) + error
-        bounds = np.where(self.holds(w, off, guess, theta), guess, trivial)
-        return np.where(np.isfinite(bounds), bounds, math.inf)
+        return np.where(np.isfinite(bounds), bounds, np.where(np.isfinite(trivial), trivial, math.inf))
 
     def _unit(self, w: Array) -> Array:
         return 4 * self.heads.relative[:, None] + 4 * (w.shape[2] + 8) * HALF
