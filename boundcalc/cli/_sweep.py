@@ -21,7 +21,7 @@ from boundcalc.cli._options import (
     several,
 )
 from boundcalc.cli._text import progress, write_table
-from boundcalc.cli._train import certify_options, say_positions
+from boundcalc.cli._train import certify_options
 from boundcalc.lab.train.trial import Request, wanted
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ def command(what: str | None, store_path: Path, methods: tuple[str, ...], **opti
 
     plans = [Request(name, options["delta"], options["prefix"]) for name in wanted(methods)]
     sweep = _sweep(what, options["seeds"], assignments(options["changes"]))
-    say_positions(sweep.trials)
     jobs, backend = options["jobs"], options["backend"]
     certified = None
     with Store(store_path) as store, progress(10.0) as show:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,6 @@ def command(save: Path | None, store_path: Path | None, certificates: Path | Non
     from boundcalc.lab.train.trainer import train
 
     torch.set_num_threads(1)
-    say_positions([trial])
     with progress(0) as show:
         outcome = train([trial], live=lambda state: show(_newest(state)))[0]
     # what differs between two runs goes to stderr, so that standard output does not differ
@@ -189,19 +188,6 @@ def _certified(trial: Trial, requests: list[Request], folder: Path | None) -> li
                     issued.network.save(file.with_suffix(".safetensors"))
             entries.append({**issued.entry, "file": file and str(file)})
     return entries
-
-
-def say_positions(trials: Iterable[Any]) -> None:
-    """Rows of a user's own data carry no positions by default; a message says so."""
-    for trial in trials:
-        own = trial.task.kind == "arrays" or trial.task.file
-        if own and trial.architecture.positions == "none" and trial.architecture.seq_len > 1:
-            click.echo(
-                "rows carry no positions, so no function of their order can be learned; "
-                "--set model.positions=learned adds them",
-                err=True,
-            )
-            return
 
 
 # -- text

@@ -47,8 +47,7 @@ def known_bound(name: str) -> str:
 
         raise InvalidSetting(
             f"{name} ({plain(theorem.title)}) is no bound of the gap of a setting: `boundcalc eval --bound {name}` "
-            f"gives its "
-            f"value, `boundcalc derive --bound {name}` its formula"
+            f"gives its value, `boundcalc derive --bound {name}` its formula"
         )
     return choice("bound", name if theorem is None else theorem.name, dict.fromkeys([*BOUNDS, *THEOREMS]))
 
