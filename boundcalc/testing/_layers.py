@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -16,7 +16,7 @@ from boundcalc.base.intervals import INTERVAL
 from boundcalc.base.numbers import FLOAT, NumberSystem
 from boundcalc.base.schema import read, write
 from boundcalc.checkpoints.forward import NUMPY
-from boundcalc.layers.base import TOKENS, EveryRow, flat, weights_of
+from boundcalc.layers.base import TOKENS, EveryRow, weights_of
 from boundcalc.layers.facts import Context, Facts, Kind, Slot, Target
 from boundcalc.layers.forward import Fixed, Forward
 from boundcalc.setting import Architecture, Layer, Norms, Sample, Setting
@@ -24,7 +24,7 @@ from boundcalc.setting.norms import place_of
 from boundcalc.statements.network import Network
 from boundcalc.statements.weights import Weights
 from boundcalc.testing._drawing import Array, Dice, Key, apart, drawn, farthest, joined, projected
-from boundcalc.testing._report import Cases, Report, judge
+from boundcalc.testing._judge import Cases, Complaint, judge
 
 Rule = Callable[[Any, Context], Facts]
 """What is claimed of a layer where it stands."""
@@ -91,45 +91,41 @@ class LayerExample:
         """Whether it reads tokens, which have no neighbours."""
         return self.layer.widths()[0] == TOKENS
 
-    def _inputs(self, dice: Dice) -> Any:
-        if self.tokens:
-            return dice.rng.integers(self.layer.weights(self.seq_len)[0].shape[0], size=self.seq_len)
-        return dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
-
-    def runs(self, number: int = 60) -> Iterator[tuple[Dice, Drawn, Array, Array]]:
-        """Weights, input rows and what the layer makes of them, often all along the same axes; with dice for more."""
-        for index, (aligned, weights, x, y) in enumerate(self._drawn[:number]):
-            yield Dice(np.random.default_rng((1, index)), aligned), weights, x, y
-
     @cached_property
-    def _drawn(self) -> list[tuple[bool, Drawn, Array, Array]]:
-        rng, draws = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
+    def runs(self) -> list[tuple[bool, Drawn, Array, Array]]:
+        """Whether all lies along the same axes, weights, input rows, and what the layer makes of them."""
+        rng, runs = np.random.default_rng(0), list[tuple[bool, Drawn, Array, Array]]()
         for _ in range(_TRIES):
             dice = Dice(rng, aligned=bool(rng.random() < 0.4))
             weights = joined(self.layer, drawn(dice, self.layer, self.norms, self.seq_len), self.seq_len)
-            x = self._inputs(dice)
-            draws.append((dice.aligned, weights, x, self.output(weights, x)))
-        return draws
+            if self.tokens:
+                x: Any = rng.integers(self.layer.weights(self.seq_len)[0].shape[0], size=self.seq_len)
+            else:
+                x = dice.rows(self.seq_len, self.layer.widths()[0] or 3, self.radius)
+            runs.append((dice.aligned, weights, x, self.output(weights, x)))
+        return runs
 
-    # what happens, which no claim changes
 
-    @cached_property
-    def longest(self) -> float:
-        """The longest row that came out."""
-        return max(_largest(y) for _, _, _, y in self.runs())
+# -- what happens, which no claim changes
 
-    @cached_property
-    def stretched(self) -> tuple[float, float]:
-        """The most that a difference of inputs grew by, but for rounding, and which difference."""
-        worst = (0.0, 0.0)
-        for dice, weights, x, y in self.runs():
-            for spread in (_STEP, 0.3):
-                across = self.radius * dice.rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
-                other = x + spread * (across if dice.rng.random() < 0.6 else -x)  # along the rows products change most
-                other = projected(other, self.radius)
-                if (moved := _largest(other - x)) > 0:
-                    worst = max(worst, ((_largest(self.output(weights, other) - y) - 1e-12) / moved, moved))
-        return worst
+
+def _largest(x: Array) -> float:
+    return float(np.linalg.norm(x, axis=-1).max())
+
+
+@lru_cache
+def _stretched(at: LayerExample) -> tuple[float, float]:
+    """The most that a difference of inputs grew by, but for rounding, and which difference."""
+    worst = (0.0, 0.0)
+    for place, (_, weights, x, y) in enumerate(at.runs):
+        rng = np.random.default_rng((1, place))
+        for spread in (_STEP, 0.3):
+            across = at.radius * rng.standard_normal(x.shape) / math.sqrt(x.shape[1])
+            step = across if rng.random() < 0.6 else -x  # along the rows products change most
+            other = projected(x + spread * step, at.radius)
+            if (moved := _largest(other - x)) > 0:
+                worst = max(worst, ((_largest(at.output(weights, other) - y) - 1e-12) / moved, moved))
+    return worst
 
 
 @lru_cache
@@ -139,7 +135,8 @@ def _moved(at: LayerExample, kind: str, target: Target) -> list[tuple[float, flo
     Each a little, and each to another of its class: its opposite, or what was drawn with other weights.
     """
     moves: list[tuple[float, float]] = []
-    for (dice, weights, x, y), (_, others, _, _) in pairwise(at.runs()):
+    for place, ((aligned, weights, x, y), (_, others, _, _)) in enumerate(pairwise(at.runs)):
+        dice = Dice(np.random.default_rng((1, place)), aligned)
         mine = {key: array for key, array in weights.items() if key[0] == kind}
         near = {key: dice.near(array, target, _STEP) for key, array in mine.items()}
         moves.append((_STEP, _largest(at.output({**weights, **near}, x) - y)))
@@ -149,67 +146,59 @@ def _moved(at: LayerExample, kind: str, target: Target) -> list[tuple[float, flo
     return moves
 
 
-def _largest(x: Array) -> float:
-    return float(np.linalg.norm(x, axis=-1).max())
-
-
 @lru_cache
 def _dimensions(at: LayerExample, kind: str, side: int) -> int:
     """How many dimensions the slopes of the last row by the first matrix of a kind span, on one side of it."""
-    return max(_span(at, kind, side, weights, x) for _, weights, x, _ in at.runs(6))
+    most = 0
+    for _, weights, x, _ in at.runs[:6]:
+        key = next((key for key in weights if key[0] == kind and weights[key].ndim == 2), None)
+        if key is None:
+            continue
+        matrix = weights[key]
+        step = 1e-4 * max(1.0, float(np.abs(matrix).max()))
+        slope = np.empty((*matrix.shape, at.output(weights, x).shape[1]))
+        for place in np.ndindex(*matrix.shape):
+            change = np.zeros_like(matrix)
+            change[place] = step
+            up, down = (at.output({**weights, key: matrix + sign * change}, x)[-1] for sign in (1, -1))
+            slope[place] = (up - down) / (2 * step)
+        sizes = np.linalg.svd(slope.swapaxes(0, side).reshape(matrix.shape[side], -1), compute_uv=False)
+        most = max(most, int((sizes > 1e-4 * max(1e-2, sizes[0])).sum()))
+    return most
 
 
-def _span(at: LayerExample, kind: str, side: int, weights: Drawn, x: Array) -> int:
-    key = next((key for key in weights if key[0] == kind), None)
-    if key is None or weights[key].ndim != 2:
-        return 0
-    matrix, slopes = weights[key], list[Array]()
-    step = 1e-4 * max(1.0, float(np.abs(matrix).max()))
-    for place in np.ndindex(*matrix.shape):
-        change = np.zeros_like(matrix)
-        change[place] = step
-        up, down = (at.output({**weights, key: matrix + sign * change}, x)[-1] for sign in (1, -1))
-        slopes.append((up - down) / (2 * step))
-    slope = np.array(slopes).reshape(*matrix.shape, -1).swapaxes(0, side)
-    sizes = np.linalg.svd(slope.reshape(len(slope), -1), compute_uv=False)
-    return int((sizes > 1e-4 * max(1e-2, sizes[0])).sum())
+# -- the laws
 
 
-def says_what_it_is(rule: Rule, at: LayerExample) -> str | None:
-    """Rows and weights are of the kind a composition needs, and a file can hold the layer."""
-    del rule
-    layer = at.layer
-    if read(Layer, write(layer), "a layer") != layer:
+def says_what_it_is(_: Rule, at: LayerExample) -> str | None:
+    """A file can hold the layer, and rows are of the kind a composition needs."""
+    if read(Layer, write(at.layer), "a layer") != at.layer:
         return "its JSON object is another layer"
-    if any(not isinstance(item, Layer) for item in flat((layer,))):
-        return "what is inside it is no layer"
-    rows = [layer.rows_before(rows, at.seq_len) for rows in (1, at.seq_len)]
-    if not all(isinstance(item, int) and 1 <= item <= at.seq_len for item in rows):
-        return f"rows_before says {rows} of {at.seq_len}"
-    return None
+    rows = [at.layer.rows_before(rows, at.seq_len) for rows in (1, at.seq_len)]
+    fits = all(isinstance(item, int) and 1 <= item <= at.seq_len for item in rows)
+    return None if fits else f"rows_before says {rows} of {at.seq_len}"
 
 
 def rows_stay_within_the_radius(rule: Rule, at: LayerExample) -> str | None:
     """No output row is longer than claimed."""
-    claim = float(at.claims(rule).radius)
-    return None if at.longest <= claim * (1 + 1e-6) else f"a row of length {at.longest:.6g}, claimed {claim:.6g}"
+    claim, longest = float(at.claims(rule).radius), max(_largest(y) for _, _, _, y in at.runs)
+    return None if longest <= claim * (1 + 1e-6) else f"a row of length {longest:.6g}, claimed {claim:.6g}"
 
 
 def errors_grow_by_the_lipschitz_factor_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Inputs a little apart: outputs are no farther apart than claimed."""
     if at.tokens:
         return None
-    claim, (times, moved) = float(at.claims(rule).lipschitz), at.stretched
-    return (
-        None if times <= claim * (1 + 1e-6) else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
-    )
+    claim, (times, moved) = float(at.claims(rule).lipschitz), _stretched(at)
+    holds = times <= claim * (1 + 1e-6)
+    return None if holds else f"an error of {moved:.3g} grew {times:.6g} times, claimed {claim:.6g}"
 
 
 def weights_move_the_output_by_their_sensitivity_at_most(rule: Rule, at: LayerExample) -> str | None:
     """Every array has a slot; moved by eps on its points, it moves the output by sensitivity * eps or its cap."""
     slots = {slot.kind: slot for slot in at.claims(rule).slots}
     factors = {factor.kind for weight in weights_of((at.layer,), at.seq_len) for factor in weight.factors}
-    kinds = {key[0] for _, weights, _, _ in at.runs(1) for key in weights}
+    kinds = {key[0] for key in at.runs[0][1]}
     if unread := kinds - set(slots) - factors:
         return f"{min(unread)!r} is trained, and no slot covers it"
     for kind in sorted(kinds & set(slots)):
@@ -229,26 +218,24 @@ def _most(slot: Slot, eps: float) -> float:
     return cap * math.tanh(error / cap) if slot.saturates and cap else min(error, cap)
 
 
-def reads_only_the_rows_it_says(rule: Rule, at: LayerExample) -> str | None:
+def reads_only_the_rows_it_says(_: Rule, at: LayerExample) -> str | None:
     """A layer that calls itself row-wise does not look at other rows: its covers would count too few points."""
-    del rule
     if at.layer.rows_before(1, at.seq_len) > 1 or at.seq_len < 2:
         return None
-    for _, weights, x, y in at.runs():
+    for _aligned, weights, x, y in at.runs:
         other = x.copy()
         other[:-1] = x[-1] if at.tokens else -0.5 * other[:-1][::-1]
-        moved = at.output(weights, other)[-1] - y[-1]
-        if float(np.abs(moved).max()) > 1e-12:
+        if float(np.abs(at.output(weights, other)[-1] - y[-1]).max()) > 1e-12:
             return "the last row of the output moved with another row of the input, but rows_before(1, T) is 1"
     return None
 
 
-def does_the_same_to_every_row(rule: Rule, at: LayerExample) -> str | None:
+def does_the_same_to_every_row(_: Rule, at: LayerExample) -> str | None:
     """Where it says so: rows in another order come out in that order."""
-    del rule
-    for dice, weights, x, y in at.runs():
-        order = dice.rng.permutation(len(x))
-        if isinstance(at.layer, EveryRow) and not np.allclose(at.output(weights, x[order]), y[order], 1e-9, 1e-9):
+    rng = np.random.default_rng(1)
+    for _aligned, weights, x, y in at.runs if isinstance(at.layer, EveryRow) else ():
+        order = rng.permutation(len(x))
+        if not np.allclose(at.output(weights, x[order]), y[order], 1e-9, 1e-9):
             return "it says to do the same to every row, but rows in another order came out otherwise"
     return None
 
@@ -262,8 +249,8 @@ def maps_act_on_no_more_points_than_are_counted(rule: Rule, at: LayerExample) ->
     for slot in at.claims(rule, rows=1).slots:
         for target in (target for member in slot.members for target in member.targets if target.kind in POINTS):
             points = target.points.count(1)
-            if points < target.d and (seen := _dimensions(at, slot.kind, POINTS[target.kind])) > points:
-                return f"{slot.kind} acts on {seen} points for one row of the output, counted as {points}"
+            if points < target.d and (dimensions := _dimensions(at, slot.kind, POINTS[target.kind])) > points:
+                return f"{slot.kind} acts on {dimensions} points for one row of the output, counted as {points}"
     return None
 
 
@@ -292,12 +279,12 @@ LAWS = (
 
 
 def claimed(layer: Layer, at: Context) -> Facts:
-    """What is claimed of a layer: its rule, or what composition says where it holds others."""
-    return _composed(layer, at) if layer.branches else layer.facts(at)
+    """What is claimed of a layer: its rule, or where it holds others what composition says (L8).
 
-
-def _composed(layer: Layer, at: Context) -> Facts:
-    """A0 for a network of this layer alone, whose loss is its output: L8."""
+    That is A0 for a network of this layer alone, whose loss is its output.
+    """
+    if not layer.branches:
+        return layer.facts(at)
     reads, makes = layer.widths()
     radius, classes = float(at.radius), makes or reads or 1
     stages = Architecture(layers=(layer,), seq_len=at.seq_len, input_radius=radius, classes=classes)
@@ -308,22 +295,20 @@ def _composed(layer: Layer, at: Context) -> Facts:
     return Facts(network.radius, network.amplification, tuple(slots), network.uses)
 
 
-def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> str | None:
-    """A place where the rule must not be used, or the making of a layer that must not be."""
+def _refuses(rule: Rule, what: LayerExample | Callable[[], object]) -> None:
+    """A place where the rule must not be used, or the making of a layer that must not be: either raises."""
     if isinstance(what, LayerExample):
         what.claims(rule)
     else:
         what()
-    return None
 
 
-def check_layer(name: str, cases: Cases[Rule, LayerExample], *, rule: Rule = claimed) -> Report:
-    """Tries every law of layers, and of the rule that says their facts.
+def check_layer(cases: Cases, *, rule: Rule = claimed) -> list[Complaint]:
+    """What is wrong with a class of layers, and with the rule that says their facts: every law is tried.
 
     Args:
-        name: the label of the class of layers.
         cases: layers with budgets, weights and a way to run them; examples (or functions that make a layer) that must
             be refused; and rules that are false, such as half the radius.
         rule: what is claimed; the registered rule, or that of composition, unless given.
     """
-    return judge(f"layer {name}", rule, cases, LAWS, _refuses)
+    return judge(rule, cases, LAWS, _refuses)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from flint import arb
+import numpy as np
 from scipy.stats import binom
 
 from boundcalc.base.intervals import INTERVAL
@@ -21,7 +21,7 @@ from boundcalc.base.theory import page
 from boundcalc.engine.one_level import least_mu
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import Known, Strategy
-from boundcalc.testing._report import Cases, Report, judge
+from boundcalc.testing._judge import Cases, Complaint, judge
 
 _TINY = 1e-12
 """A scale so fine that it adds nothing."""
@@ -50,96 +50,69 @@ COINS = tuple(
 """Small and large classes and samples, likely and unlikely failures, with and without errors."""
 
 
-def _known(strategy: Strategy, coins: Coins) -> Known | None:
-    """What a strategy receives of a class; None where it refuses the sample."""
-    if (strategy.quantity != "risk" and coins.train_error) or strategy.refuses(coins.setting) is not None:
+def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
+    """The chance of more than the value is at most delta; a sample that it refuses tells nothing."""
+    risk = strategy.quantity == "risk"
+    if (coins.train_error and not risk) or strategy.refuses(coins.setting) is not None:
         return None
-    scale = 0.5 if strategy.every_scale or strategy.quantity == "risk" else _TINY
-    count = max(math.log(coins.size), _LEAST)
+    scale, count = 0.5 if strategy.every_scale or risk else _TINY, max(math.log(coins.size), _LEAST)
     eta = _TINY if "eta" in strategy.parameters else None  # N functions need no noise: their law is uniform on all N
     facts = Known(0.5, [scale], [count], -math.log(coins.delta), coins.m, coins.train_error, eta=eta)
     if strategy.needs_mu(coins.setting):
         facts = replace(facts, mu=least_mu(lambda mu: strategy.value(FLOAT, replace(facts, mu=mu)))[1])
-    return facts
-
-
-def no_class_of_coins_exceeds_it(strategy: Strategy, coins: Coins) -> str | None:
-    """The chance of more than the value is at most delta."""
-    if (facts := _known(strategy, coins)) is None:
-        return None
     value = strategy.value(FLOAT, facts)
-    chance = _chance(strategy, facts, coins.size, value * (1 + 1e-9) + 1e-15)
+    chance = _chance(coins, value * (1 + 1e-9) + 1e-15, risk=risk)
     return f"{value:.6g} is exceeded with chance {chance:.4g}" if chance > coins.delta * (1 + 1e-6) else None
 
 
-def _chance(strategy: Strategy, facts: Known, size: int, value: float) -> float:
+def _chance(coins: Coins, value: float, *, risk: bool) -> float:
     """Of the worst p tried: that one of N has (for a gap) k/m < p - value, or (for a risk p > value) k/m <= q."""
-    worst = 0.0
-    for p in (value, *(value + (1 - value) * i / 20 for i in range(1, 20))) if value < 1 else ():
-        if strategy.quantity == "risk":
-            k = math.floor(facts.m * facts.train_error + 1e-9)
-        else:
-            k = math.ceil(facts.m * (p - value) - 1e-9) - 1
-        single = float(binom.cdf(k, facts.m, p)) if k >= 0 else 0.0
-        worst = max(worst, -math.expm1(size * math.log1p(-single)) if single < 1 else 1.0)
-    return worst
+    if value >= 1:
+        return 0.0
+    p = value + (1 - value) * np.arange(20) / 20
+    k = math.floor(coins.m * coins.train_error + 1e-9) if risk else np.ceil(coins.m * (p - value) - 1e-9) - 1
+    with np.errstate(divide="ignore"):
+        return float(-np.expm1(coins.size * np.log1p(-binom.cdf(k, coins.m, p))).min())
 
 
-def _chained(number: Any, strategy: Strategy) -> Known:
-    """Three levels (or one) in some number system."""
-    scales, counts = [0.2, 0.03, 0.004], [3.0, 50.0, 900.0]
-    if strategy.one_level:
-        scales, counts = scales[-1:], counts[-1:]
-    asks = strategy.parameters
-    return Known(
-        number(0.5),
-        [number(e) for e in scales],
-        [number(count) for count in counts],
-        number(math.log(20)),
-        number(10**6),
-        number(0.01 if "mu" in asks else 0.0),
-        number(2.5) if "mu" in asks else None,
-        number(1e-3) if "eta" in asks else None,
-    )
+def _levels(strategy: Strategy, ns: NumberSystem) -> Known:
+    """Three levels, or the last of them alone, in some number system."""
+    number, first = ns.number, 2 if strategy.one_level else 0
+    q, mu = (number(0.01), number(2.5)) if "mu" in strategy.parameters else (number(0.0), None)
+    eta = number(1e-3) if "eta" in strategy.parameters else None
+    scales, counts = map(number, (0.2, 0.03, 0.004)[first:]), map(number, (3.0, 50.0, 900.0)[first:])
+    return Known(number(0.5), [*scales], [*counts], number(math.log(20)), number(10**6), q, mu, eta)
 
 
-def number_systems_agree(strategy: Strategy, coins: Coins) -> str | None:
+def number_systems_agree(strategy: Strategy, _: Coins) -> str | None:
     """One formula in floats and intervals."""
-    del coins
-    plain = strategy.value(FLOAT, _chained(float, strategy))
-    exact = float(strategy.value(INTERVAL, _chained(arb, strategy)))
+    plain, exact = (float(strategy.value(ns, _levels(strategy, ns))) for ns in (FLOAT, INTERVAL))
     return None if math.isclose(exact, plain, rel_tol=_CLOSE) else f"floats {plain!r}, intervals {exact!r}"
 
 
-def terms_make_the_value(strategy: Strategy, coins: Coins) -> str | None:
+def terms_make_the_value(strategy: Strategy, _: Coins) -> str | None:
     """What readers are shown adds up, one link per level."""
-    del coins
-    facts = _chained(arb, strategy)
+    facts = _levels(strategy, INTERVAL)
     terms, links = strategy.terms(INTERVAL, facts), strategy.links(INTERVAL, facts)
     if not terms:
         return "no terms"
-    if links is None:
-        return None
     total, value = sum(float(term.value) for term in terms), float(strategy.value(INTERVAL, facts))
-    if len(links) == len(facts.scales) and math.isclose(total, value, rel_tol=_CLOSE):
+    if links is None or (len(links) == len(facts.scales) and math.isclose(total, value, rel_tol=_CLOSE)):
         return None
     return f"terms add up to {total!r}, the value is {value!r}; {len(links)} links for {len(facts.scales)} levels"
 
 
-def rises_with_counts_and_confidence_and_falls_with_samples(strategy: Strategy, coins: Coins) -> str | None:
+def rises_with_counts_and_confidence_and_falls_with_samples(strategy: Strategy, _: Coins) -> str | None:
     """More to choose among, or less allowed to fail, costs more; more samples less."""
-    del coins
-    facts = _chained(float, strategy)
-    value = strategy.value(FLOAT, facts)
-    more = strategy.value(FLOAT, replace(facts, counts=[2 * count for count in facts.counts]))
-    surer = strategy.value(FLOAT, replace(facts, log_inverse_delta=9.0))
-    longer = strategy.value(FLOAT, replace(facts, m=facts.m * 2))
-    return None if more > value and surer > value and longer < value else f"{value}, then {more}, {surer}, {longer}"
+    facts = _levels(strategy, FLOAT)
+    changes = {"counts": [2 * count for count in facts.counts]}, {"log_inverse_delta": 9.0}, {"m": facts.m * 2}
+    value, *others = (strategy.value(FLOAT, replace(facts, **change)) for change in ({}, *changes))
+    more, surer, longer = others
+    return None if more > value and surer > value and longer < value else f"{value}, then {others}"
 
 
-def names_its_statements(strategy: Strategy, coins: Coins) -> str | None:
+def names_its_statements(strategy: Strategy, _: Coins) -> str | None:
     """It has a name, words, and names of statements that exist."""
-    del coins
     if not (strategy.name and strategy.title and strategy.formula and strategy.uses):
         return "it needs a name, a title, a formula and what it is based on"
     unknown = [name for name in strategy.uses if name not in page()]
@@ -162,15 +135,15 @@ def _refuses(strategy: Strategy, what: Setting | Known) -> str | None:
     return next((why for less, more, why in strategy.conditions(FLOAT, what) if less > more), None)
 
 
-def check_strategy(strategy: Strategy, cases: Cases[Strategy, Coins]) -> Report:
-    """Tries every law of strategies.
+def check_strategy(strategy: Strategy, cases: Cases) -> list[Complaint]:
+    """What is wrong with a strategy, registered or not: every law is tried.
 
     Args:
-        strategy: registered or not.
+        strategy: the strategy.
         cases: classes of coins (`COINS` are many); settings, or inputs (`Known`) that it must refuse; and
             variants of it that are false, such as nine tenths of its value.
     """
-    return judge(f"strategy {strategy.name}", strategy, cases, LAWS, _refuses)
+    return judge(strategy, cases, LAWS, _refuses)
 
 
 def scaled(strategy: Strategy, factor: float) -> Strategy:

@@ -21,7 +21,7 @@ from boundcalc.checkpoints.families import FAMILIES, Family, Model
 from boundcalc.checkpoints.families.table import compiled
 from boundcalc.layers.base import flat, place_named
 from boundcalc.testing._drawing import Parameters, joined
-from boundcalc.testing._report import Cases
+from boundcalc.testing._judge import Cases
 from tests.checkpoints.zoo import ZOO
 from tests.laws.kinds.families import FamilyExample
 
@@ -113,7 +113,7 @@ def _wrong(family: Family, here: FamilyExample) -> Iterator[tuple[str, Family]]:
         yield "a class token left out", replace(family, tensors=tensors, ignored={**family.ignored, name: "no token"})
 
 
-def cases(name: str) -> Cases[Family, FamilyExample]:
+def cases(name: str) -> Cases:
     """What the library's family of that name brings."""
     family, here = FAMILIES[name], example(name)
     activation = {family.reads["activation"][0]: "no such thing"} if "activation" in family.reads else {}

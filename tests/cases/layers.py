@@ -19,8 +19,8 @@ from boundcalc.layers.facts import Context, Facts, Slot
 from boundcalc.layers.forward import Fixed
 from boundcalc.layers.rows import ACTIVATION_LIPSCHITZ
 from boundcalc.setting import Layer, Norms
+from boundcalc.testing._judge import Cases
 from boundcalc.testing._layers import POINTS, LayerExample, Rule, claimed
-from boundcalc.testing._report import Cases
 
 _Fields = Mapping[str, Any]
 _KNOB: _Fields = {"C": 1.3}
@@ -160,7 +160,7 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
     if any(not example.tokens for example in examples):
         stretch = part("Lipschitz factor")
         wrong["Lipschitz factor"] = changed(lambda here, _: replace(here, lipschitz=stretch * here.lipschitz))
-    drawn = {key[0] for example in examples for _, weights, _, _ in example.runs(1) for key in weights}
+    drawn = {key[0] for example in examples for _, weights, _, _ in example.runs[:1] for key in weights}
     wrong |= {f"less of {kind}": changed(each_slot(less(kind))) for kind in sorted(drawn)}
     if any(slot.cap is not None for example in examples for slot in example.claims(claimed).slots):
         wrong["cap"] = changed(each_slot(capped))
@@ -172,7 +172,7 @@ def _wrong(examples: list[LayerExample], parts: Mapping[str, float]) -> dict[str
     return wrong
 
 
-def cases(label: str) -> Cases[Rule, LayerExample]:
+def cases(label: str) -> Cases:
     """What the library's layer of that label brings."""
     if label not in _EXAMPLES:
         raise InvalidSetting(f"no rule of layer {label!r} was registered with cases: give check_layer some")

@@ -13,8 +13,8 @@ from boundcalc.setting import Budget
 from boundcalc.statements.covers import LEMMAS, CoverLemma
 from boundcalc.statements.covers.lemmas import MatrixPerceptron, Maurey, PublishedPerceptron
 from boundcalc.statements.weights import matrix_norms
+from boundcalc.testing._judge import Cases
 from boundcalc.testing._lemmas import LemmaExample, examples_of, scaled
-from boundcalc.testing._report import Cases
 
 KINDS: tuple[Kind, ...] = ("map", "score", "query", "key", "vector", "gain", "table")
 _TOO_SMALL: dict[type[CoverLemma], float] = {PublishedPerceptron: 0.02, MatrixPerceptron: 0.1, Maurey: 0.2}
@@ -45,7 +45,7 @@ def examples(lemma: CoverLemma, number: int = 300) -> Iterator[LemmaExample]:
             )
 
 
-def cases(name: str) -> Cases[CoverLemma, LemmaExample]:
+def cases(name: str) -> Cases:
     """What the library's lemma of that name brings."""
     lemma = LEMMAS[name]
     random_ones = list(examples(lemma))

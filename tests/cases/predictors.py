@@ -14,7 +14,7 @@ from scipy.stats import beta
 
 from boundcalc.base.answers import count_wrong
 from boundcalc.base.errors import CertificateError
-from boundcalc.predictors.certificate import METHODS, Look, Method, PredictorCertificate, issue
+from boundcalc.predictors.certificate import METHODS, Look, PredictorCertificate, issue
 from boundcalc.predictors.data import Array, Data, Evidence, Named, digest_of_arrays
 from boundcalc.predictors.occam import Code, Message, Update, certify_message
 from boundcalc.predictors.pac_bayes import Group, LatticeLaw, Prior, certify_draws
@@ -25,7 +25,7 @@ from boundcalc.predictors.rules.certify import StoredNetwork, certificate_of
 from boundcalc.predictors.rules.code import Rule
 from boundcalc.predictors.rules.search import explain
 from boundcalc.predictors.rules.tables import tables_of
-from boundcalc.testing._report import Cases
+from boundcalc.testing._judge import Cases
 from tests.laws.kinds.predictors import PredictorExample, World
 from tests.predictors.rules.networks import looking_at
 
@@ -281,7 +281,7 @@ def _refusals(first: PredictorExample) -> list[tuple[PredictorExample, str]]:
     ]
 
 
-def cases(name: str) -> Cases[Method, PredictorExample]:
+def cases(name: str) -> Cases:
     """What the library's method of that name brings."""
     method, examples = METHODS[name], _examples(name)
     wrong = {"examples that nobody looks at": replace(method, establish=lambda *_: "believed")}

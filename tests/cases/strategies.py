@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from boundcalc.setting import Setting
 from boundcalc.statements.strategies import STRATEGIES, Known, Strategy
-from boundcalc.testing._report import Cases
-from boundcalc.testing._strategies import COINS, Coins, scaled
+from boundcalc.testing._judge import Cases
+from boundcalc.testing._strategies import COINS, scaled
 
 _TOO_SMALL = {"closed": 0.2, "published": 0.05}
 """A tenth off is noticed where a bound is nearly sharp, a larger part where it is not."""
@@ -24,7 +24,7 @@ def _refused(strategy: Strategy) -> list[tuple[Setting | Known, str]] | None:
     return [(rising, ".")] if not strategy.one_level else None
 
 
-def cases(name: str) -> Cases[Strategy, Coins]:
+def cases(name: str) -> Cases:
     """What the library's strategy of that name brings."""
     strategy = STRATEGIES[name]
     wrong = {"too small": scaled(strategy, _TOO_SMALL.get(name, 0.88))}

@@ -13,7 +13,7 @@ from tests.cases.strategies import cases
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_laws(name: str) -> None:
-    check_strategy(STRATEGIES[name], cases(name)).raise_if_broken()
+    assert check_strategy(STRATEGIES[name], cases(name)) == []
 
 
 def test_a_strategy_that_is_noticed_by_one_law_alone() -> None:
@@ -26,6 +26,6 @@ def test_a_strategy_that_is_noticed_by_one_law_alone() -> None:
         ({"value": lambda self, ns, inputs: inputs.m}, "rises_with_counts_and_confidence_and_falls_with_samples"),
     ):
         variant = type("Broken", (type(strategy),), broken)()
-        laws = [c.law for c in check_strategy(variant, Cases(coins, [], {})).complaints]
+        laws = [complaint.law for complaint in check_strategy(variant, Cases(coins, [], {}))]
         assert law in laws
     assert len(LAWS) == 5

@@ -45,7 +45,7 @@ def turned() -> Family:
     return replace(MINE, tensors=tensors)
 
 
-def cases() -> Cases[Family, FamilyExample]:
+def cases() -> Cases:
     """A model, another activation, and the negative control."""
     here = example()
     return Cases([here], [(here.but(activation_function="relu2"), "relu2")], {"transposed": turned()})
@@ -60,7 +60,7 @@ def registered() -> Iterator[None]:
 
 @pytest.mark.usefixtures("registered")
 def test_its_laws_hold_and_a_wrong_table_is_seen() -> None:
-    check_family(MINE, cases()).raise_if_broken()
+    assert check_family(MINE, cases()) == []
 
 
 @pytest.mark.usefixtures("registered")

@@ -73,7 +73,7 @@ ANSWERS = [1] * 3 + [0] * 97
 EXAMPLE = PredictorExample(made, ANSWERS, [1] * 4 + [0] * 96, worlds=[poll(20, 0.5), poll(40, 0.3)])
 
 
-def cases() -> Cases[Method, PredictorExample]:
+def cases() -> Cases:
     """A certificate with its examples, one that claims too little, and the negative control."""
     claimed = replace(EXAMPLE, make=lambda: replace(made(), risk=made().risk * 0.99))
     wrong = replace(METHOD, statements=(replace(HOEFFDING, value=too_small),))
@@ -88,7 +88,7 @@ def registered() -> Iterator[None]:
 
 
 def test_its_laws_hold_and_a_number_that_is_too_small_is_seen() -> None:
-    check_predictor(METHOD, cases()).raise_if_broken()
+    assert check_predictor(METHOD, cases()) == []
 
 
 def test_it_is_written_read_and_checked(tmp_path: Path) -> None:

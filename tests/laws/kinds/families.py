@@ -21,7 +21,7 @@ from boundcalc.engine.evaluate import compare
 from boundcalc.norms.matrix import Measured
 from boundcalc.proof.checker import verify
 from boundcalc.setting import Sample, Setting
-from boundcalc.testing._report import Cases, Report, judge
+from boundcalc.testing._judge import Cases, Complaint, judge
 from tests.proof import alone
 
 Array = NDArray[Any]
@@ -151,6 +151,6 @@ def _refuses(family: Family, what: FamilyExample) -> str | None:
     return "; ".join(str(doubt) for doubt in account.doubts) or None
 
 
-def check_family(family: Family, cases: Cases[Family, FamilyExample]) -> Report:
+def check_family(family: Family, cases: Cases) -> list[Complaint]:
     """Tries every law on small models."""
-    return judge(f"family {family.name}", family, cases, LAWS, _refuses)
+    return judge(family, cases, LAWS, _refuses)
