@@ -21,17 +21,17 @@ from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.modules import bare
 from boundcalc.checkpoints.parity import Parity, pass_apart
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call, Trace, patch_map, record, rows_read, some_inputs
+from boundcalc.checkpoints.traced import Trace, patch_map, record, rows_read, some_inputs
 
 _Change = Mapping[str, Mapping[str, Any]]
 """Fields of parts of a mapping; a field that is None is left out."""
 
 
 def describe(
-    module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None, call: Call | None = None
+    module: Any, checkpoint: Checkpoint, *, inputs: Any = None, heads: int | None = None
 ) -> tuple[dict[str, Any], Parity]:
     """A mapping of the module that agrees with it, and how closely; refuses where none does."""
-    trace = record(module, some_inputs(bare(module)) if inputs is None else [inputs], call)
+    trace = record(module, some_inputs(bare(module)) if inputs is None else [inputs])
     if trace.refusal:
         raise CheckpointError(trace.refusal)
     reasons: list[str] = []

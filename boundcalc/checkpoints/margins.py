@@ -56,7 +56,7 @@ def margins_of(outputs: Floats, labels: NDArray[np.int64], slack: float = 0.0) -
         if scores.any() and scores.min() >= 0 and scores.max() <= 1 and labels.min() < labels.max():
             raise CheckpointError(
                 "the model answers with one number between 0 and 1, and the sign of one number is its answer: of a "
-                "probability give call=lambda module, x: module(x) - 0.5, or a module that answers with its logit"
+                "probability give a module that answers with its logit"
             )
         ahead = scores[:, 0] * (2 * labels - 1)
     else:

@@ -99,11 +99,11 @@ _ANSWERS = ("logits", "prediction_logits", "image_embeds", "text_embeds", "last_
 """Names that models of the transformers library give to what they answer; rows, where there is no read-out yet."""
 
 
-def _logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+def _logits_of(module: Any, x: Any) -> Any:
     """What a module answers to a batch: its logits, or the first tensor of what it returns."""
     import torch
 
-    out = module(x) if call is None else call(module, x)
+    out = module(x)
     logits = out[0] if isinstance(out, tuple | list) and not hasattr(out, "_fields") else out
     kind = getattr(getattr(bare(module), "config", None), "model_type", "")
     pooled = kind in ("siglip_text_model", "siglip_vision_model")  # whose read-out, or pooling, is part of the tower
@@ -114,13 +114,13 @@ def _logits_of(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = Non
         return logits
     raise InvalidSetting(
         f"the module answers with a {type(out).__name__}, in which there are no logits: need a tensor (n, classes), a "
-        "tuple that begins with one, or an object with .logits; or say call=lambda module, x: ..."
+        "tuple that begins with one, or an object with .logits"
     )
 
 
-def answer(module: Any, x: Any, call: Callable[[Any, Any], Any] | None = None) -> Any:
+def answer(module: Any, x: Any) -> Any:
     """The same as an array in double precision."""
-    return _logits_of(module, x, call).detach().double().cpu().numpy()
+    return _logits_of(module, x).detach().double().cpu().numpy()
 
 
 def at_row(out: Any, row: int | None) -> Any:
@@ -130,7 +130,7 @@ def at_row(out: Any, row: int | None) -> Any:
     return out.reshape(len(out), -1)
 
 
-def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any], Any] | None) -> Callable[[], Any]:
+def answering(make: Callable[[], Any], row: int | None) -> Callable[[], Any]:
     """Makes modules that answer with logits (n, classes), whatever `make`'s return."""
     import torch
 
@@ -142,7 +142,7 @@ def answering(make: Callable[[], Any], row: int | None, call: Callable[[Any, Any
                 raise InvalidSetting(f"make gives a {type(self.inner).__name__}, need a fresh torch.nn.Module")
 
         def forward(self, x: Any) -> Any:
-            return at_row(_logits_of(self.inner, x, call), row)
+            return at_row(_logits_of(self.inner, x), row)
 
     return Answering
 

@@ -22,7 +22,7 @@ from boundcalc.checkpoints.families.names import stripped
 from boundcalc.checkpoints.families.table import Model
 from boundcalc.checkpoints.forward import Network, Rows, fixed_beside
 from boundcalc.checkpoints.modules import called
-from boundcalc.checkpoints.traced import NARROW, Call, Trace, example_inputs, record, rows_read, tokens_before
+from boundcalc.checkpoints.traced import NARROW, Trace, example_inputs, record, rows_read, tokens_before
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.base import of_class
 from boundcalc.layers.forward import Step
@@ -104,10 +104,10 @@ class Parity:
         return asdict(self) | {"compared": True, "places": [[place.name, place.apart] for place in self.places]}
 
 
-def compare(module: Any, model: Model, inputs: Any = None, *, call: Call | None = None) -> Parity:
+def compare(module: Any, model: Model, inputs: Any = None) -> Parity:
     """Raises `CheckpointError` with the first layer after which the two part; `inputs` are drawn unless given."""
     architecture = model.architecture
-    trace = record(module, [example_inputs(model) if inputs is None else inputs], call)
+    trace = record(module, [example_inputs(model) if inputs is None else inputs])
     in_rows = not any(layer.how for layer in of_class(architecture.stages, Pool))
     if in_rows and trace.outputs is not None and trace.outputs.shape[-1] != architecture.classes:
         trace.outputs = None  # a read-out of which nothing is described

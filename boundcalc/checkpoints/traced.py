@@ -6,7 +6,7 @@ And of every tensor which maps made it; and the inputs that a module is tried on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,6 @@ from boundcalc.checkpoints.modules import answer, as_arrays, double_precision_co
 from boundcalc.layers.attention import Attention
 from boundcalc.layers.base import of_class
 from boundcalc.layers.embedding import token_tables
-
-Call = Callable[[Any, Any], Any]
 
 _PRODUCTS = ("matmul", "rmatmul", "bmm", "einsum", "baddbmm")
 _SUMS = ("add", "radd", "iadd")
@@ -244,22 +242,22 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
     return [item for item in flat if isinstance(item, torch.Tensor)]
 
 
-def record(module: Any, batches: Sequence[Any], call: Call | None = None) -> Trace:
+def record(module: Any, batches: Sequence[Any]) -> Trace:
     """A module's forward pass in double precision, on the first of some batches that it takes."""
     copy, why = double_precision_copy(module), "no table or map shows its inputs"
     for batch in map(np.asarray, batches):
         trace = Trace(module, batch, as_arrays(batch))
         try:
-            trace.outputs = _followed(copy, trace, call)
+            trace.outputs = _followed(copy, trace)
         except (RuntimeError, ValueError, TypeError, IndexError, AttributeError) as error:
             text = " ".join(str(error).split())[:200]
             why = f"the module does not take inputs of shape {batch.shape} ({batch.dtype}): {text}"
         else:
             return trace
-    raise NotRun(f"{why}; give some of its own (--data, inputs=), or call=lambda module, x: ...")
+    raise NotRun(f"{why}; give some of its own (--data, inputs=)")
 
 
-def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
+def _followed(module: Any, trace: Trace) -> Rows:
     """The outputs of a forward pass, which is noted."""
     from torch.overrides import TorchFunctionMode
 
@@ -278,7 +276,7 @@ def _followed(module: Any, trace: Trace, call: Call | None) -> Rows:
             return out
 
     with ready(), Note():
-        return answer(module, trace.x, call)
+        return answer(module, trace.x)
 
 
 def example_inputs(model: Model, n: int = 4, longest: int = 32) -> Rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -36,13 +36,12 @@ from boundcalc.cli._options import (
 from boundcalc.cli._text import progress, room, say
 from boundcalc.cli._verify import examples_of
 
-if TYPE_CHECKING:
-    from boundcalc.lab.certification import Certification
-
 _PREDICTIONS = (".csv", ".parquet")
 _ALWAYS = ("model", "delta", "certificates", "form")
 _OF_TEST = ("against", "groups", "looks")
-_OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "fixed_gamma", "bits", "methods")
+_OF_DATA = (*READING, "data", "test", *_OF_TEST, "gamma", "bits", "methods")
+_SAMPLE = {"n_train": "n_train", "delta": "delta", "gamma": "margin", "train_error": "train_error"}
+"""Fields of the sample, by the names of their options."""
 _METHODS = click.Choice(("norms", "held-out", "occam", "p2l", "rule"))
 
 
@@ -56,15 +55,13 @@ _METHODS = click.Choice(("norms", "held-out", "occam", "p2l", "rule"))
 Norms are read off the weights and rounded up to a grid fixed in advance (1/16 times powers of 2^(1/8),
 one budget for all blocks of a kind); gamma is rounded down to a power of 2, or with --data chosen among
 them. A training error read off the data costs the number of theorems to choose from. P1 adds the cost of
-these choices to log(1/delta), so the bounds hold although norms were measured after training. --fixed-gamma
-says that gamma was fixed before the data.""")
+these choices to log(1/delta), so the bounds hold although norms were measured after training.""")
 @click.argument("model", type=FILE_OR_FOLDER)
 @model_options
 @option("--m n_train", int, "Training sequences, where they are not given.")
 @option("--train-error", float, "Observed share of training margins at most gamma, likewise.")
 @option("--delta", float, "Failure probability.", 0.05)
 @option("--gamma", float, "Margin of the ramp loss; with --data the best on the grid.")
-@option("--fixed-gamma", bool, "gamma was fixed before the data: it is not rounded, and needs no correction.")
 @option("--bits", int, "Bits of every stored weight, fixed before the data (16 for bfloat16): G13.")
 @option(
     "--data",
@@ -106,35 +103,35 @@ says that gamma was fixed before the data.""")
 @click.pass_context
 def command(context: click.Context, model: str, form: str, certificates: Path | None, **options: Any) -> None:
     """What is proved of a model as it was trained, or of the answers it gave."""
+    methods, given = options["methods"], options["data"] is not None or options["test"] is not None
     if Path(model).suffix in _PREDICTIONS:
-        takes = (*_ALWAYS, *_OF_TEST, "largest_weight")
-        refuse_others("of predictions, of which only the answers are known", takes)
-        _print(_certified(model, options), certificates, form)
-    elif "rule" in options["methods"]:
+        refuse_others("of predictions, of which only the answers are known", (*_ALWAYS, *_OF_TEST, "largest_weight"))
+        proved = _examples(model, options, certificates, form)
+    elif "rule" in methods:
         refuse_others("with --by rule, which reads the weights and --data alone", (*_ALWAYS, "data", "methods"))
-        if options["methods"] != ("rule",):
+        if methods != ("rule",):
             raise InvalidSetting("--by rule stands alone: it reads the weights that the other methods only measure")
-        if not _rule(model, options["data"], options["delta"], certificates, form):
-            context.exit(FAILURE)
-    elif options["data"] is None and options["test"] is None:
-        refuse_given("without --data or --test", "methods", *_OF_TEST, "largest_weight")
-        if not _norms(model, options, certificates, form):
-            context.exit(FAILURE)
-    else:
+        proved = _rule(model, options["data"], options["delta"], certificates, form)
+    elif given:
         refuse_others("with --data or --test, which say what is needed", (*_ALWAYS, *_OF_DATA))
         if options["test"] is None:
             refuse_given("without --test: it is of test examples", *_OF_TEST)
-        _print(_certified(model, options), certificates, form)
+        proved = _examples(model, options, certificates, form)
+    else:
+        refuse_given("without --data or --test", "methods", *_OF_TEST, "largest_weight")
+        proved = _norms(model, options, certificates, form)
+    if not proved:
+        context.exit(FAILURE)
 
 
-def _certified(model: str, options: dict[str, Any]) -> Certification:
-    """Every certificate that applies, as `boundcalc.certify` gives it."""
+def _examples(model: str, options: dict[str, Any], folder: Path | None, form: str) -> bool:
+    """Print every certificate that applies, as `boundcalc.certify` gives it."""
     one_thread()
     from boundcalc.base.files import load_name
     from boundcalc.lab.certify import certify
 
     names = ("family", "mapping", "reference", "seq_len", "heads", "input_radius", "seed", "data", "test")
-    names += ("groups", "looks", "delta", "gamma", "fixed_gamma", "bits", "largest_weight")
+    names += ("groups", "looks", "delta", "gamma", "bits", "largest_weight")
     make, against = None, options["against"]
     if against is not None and Path(model).suffix not in _PREDICTIONS:
         against = load_name(against)
@@ -143,7 +140,7 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
             raise InvalidSetting("--by p2l trains modules of its own: say what makes one, --compare module.py:make")
         make = load_name(options["compare"])
     with progress() as show:
-        return certify(
+        certification = certify(
             model,
             **{name: options[name] for name in names},
             settings=assignments(options["settings"]),
@@ -153,16 +150,13 @@ def _certified(model: str, options: dict[str, Any]) -> Certification:
             make=make,
             progress=lambda text: show(f"{text} ..."),
         )
-
-
-def _print(certification: Certification, folder: Path | None, form: str) -> None:
-    """The verdict and the table, and where the certificates are."""
     written = [] if folder is None else certification.save(folder)
     if form == "json":
         write_json(certification.to_json())
-        return
-    click.echo(certification.text(min(120, room() or 120)))
-    _say_written(folder, written)
+    else:
+        click.echo(certification.text(min(120, room() or 120)))
+        _say_written(folder, written)
+    return True
 
 
 def _say_written(folder: Path | None, written: list[Path]) -> None:
@@ -218,28 +212,23 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
     from boundcalc.engine.evaluate import Evaluator
     from boundcalc.lab.certification import Certification, of_bound
     from boundcalc.setting import Sample, Setting
-    from boundcalc.setting.setting import MARGIN
 
-    gamma, error, n_train = options["gamma"], options["train_error"], options["n_train"]
-    if n_train is None:
+    if options["n_train"] is None:
         raise InvalidSetting("say how many training sequences there were: --m 50000 (or give them: --data)")
-    seen = {"margin": gamma is not None and not options["fixed_gamma"], "train_error": error is not None}
-    chosen = tuple(name for name, there in seen.items() if there)
-    margin = MARGIN if gamma is None else gamma
-    sample = Sample(n_train, options["delta"], margin, error or 0.0, measured=chosen)
+    typed = {name: options[key] for key, name in _SAMPLE.items() if options[key] is not None}
+    chosen = tuple(name for name in ("margin", "train_error") if name in typed)
     audit = take_audit(model, options, refused=True)
     audit = audit if options["bits"] is None else audit.with_bits(options["bits"])
-    setting = Setting(audit.architecture, audit.norms(), sample)
+    setting = Setting(audit.architecture, audit.norms(), Sample(**typed, measured=chosen))
     # what the model's files say is not assumed; where they are silent, it is
     read = {field.name for field in fields(audit.architecture)} - set(audit.account.assumed)
-    fields_of = {"gamma": "margin", "train_error": "train_error", "bits": "bits"}
-    typed = {"n_train", "delta", *(field for name, field in fields_of.items() if options[name] is not None)}
-    question = Question(setting, typed, {*typed, *read, "C", "norms"})
+    named = {*typed, *(["bits"] if options["bits"] is not None else [])}
+    question = Question(setting, named, {*named, *read, "C", "norms"})
     refuse_idle_bits(question, options["bounds"])
     report = ask(question, options["bounds"], solve=not options["no_solve"])
     best = report.best()
     bounds = () if best is None else (best.recording(audit.compared),)
-    certification = Certification(audit.where, tuple(map(of_bound, bounds)), sample.delta, bounds=bounds)
+    certification = Certification(audit.where, tuple(map(of_bound, bounds)), setting.sample.delta, bounds=bounds)
     written = [] if folder is None else certification.save(folder)
     if folder is not None and not written:
         raise click.ClickException("every bound is trivial: there is no proof to write")
@@ -251,7 +240,7 @@ def _norms(model: str, options: dict[str, Any], folder: Path | None, form: str) 
         head = [certification.verdict, "", f"{audit.where}: family {audit.family}", *account_lines(audit), ""]
         say("\n".join(head))
         show(report)
-        nats = -math.log(sample.delta)
+        nats = -math.log(setting.sample.delta)
         say(
             f"Cost of choosing norms after training (P1): they are rounded up to the grid, gamma is "
             f"{short(measured.paid.sample.margin)}; log(1/delta) grows from {up(nats, 3)} to "

@@ -24,7 +24,7 @@ from boundcalc.cli._options import (
     several,
     write_json,
 )
-from boundcalc.cli._text import progress, say, start_csv, write_table
+from boundcalc.cli._text import progress, say, write_table
 
 if TYPE_CHECKING:
     from boundcalc.checkpoints import Audit
@@ -65,7 +65,7 @@ Nothing in it is executed. Every norm is an upper bound of the exact one.""")
 @option("--out -o", NEW_FILE, "Write a norms file, for `boundcalc eval --norms`.")
 @option("--setting-out", NEW_FILE, "Write architecture and norms, for `eval --setting`.")
 @option("--template", NEW_FILE, "Write a mapping that agrees with the module of --compare, for --mapping, and stop.")
-@form_option("table", "json", "csv")
+@form_option("table", "json")
 def command(model: str, out: Path | None, setting_out: Path | None, template: Path | None, form: str, **options: Any):
     """Certified norms of a checkpoint, layer by layer, and where each of its tensors went."""
     if template is not None:
@@ -81,9 +81,6 @@ def command(model: str, out: Path | None, setting_out: Path | None, template: Pa
         output.write_json(setting_out, {"architecture": audit.architecture.to_json(), "norms": norms})
     if form == "json":
         write_json(audit.to_json())
-    elif form == "csv":
-        rows = [{**row, "shape": "x".join(map(str, row["shape"]))} for row in audit.table()]
-        start_csv(rows[0]).writerows(rows)
     else:
         _table(audit)
 
@@ -126,7 +123,7 @@ def _table(audit: Audit) -> None:
     write_table(rows, right=range(2, len(rows[0])))
     say("\n".join(["", *account_lines(audit)]))
     say("op: spectral norm (l2 norm of a vector); 21: sum of column norms of x -> xW, 21T of its transpose.")
-    say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format csv shows each. All are upper bounds.")
+    say("Of heads (4x9x8: four of 9x8) the largest value is shown; --format json has each. All are upper bounds.")
 
 
 def _largest(values: list[float | None]) -> str:

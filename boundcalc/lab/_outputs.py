@@ -27,7 +27,7 @@ from boundcalc.checkpoints.margins import Margins, margins_of
 from boundcalc.checkpoints.modules import answer, as_arrays, at_row, called, double_precision_copy, ready, with_weights
 from boundcalc.checkpoints.parity import Parity
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call, end_token, patch_map, record, rows_of_images, rows_read
+from boundcalc.checkpoints.traced import end_token, patch_map, record, rows_of_images, rows_read
 from boundcalc.layers.attention import is_causal
 from boundcalc.layers.embedding import token_tables
 from boundcalc.layers.forward import Fixed
@@ -53,7 +53,6 @@ class Outputs:
         live: the module, where it is at hand.
         model: the checkpoint as it is described; None where nothing describes it.
         audit: its norms, likewise.
-        call: how the module is called, where module(x) is not it.
         why_not: why it is not described.
     """
 
@@ -61,7 +60,6 @@ class Outputs:
     live: Any = None
     model: Model | None = None
     audit: Audit | None = None
-    call: Call | None = None
     why_not: str = ""
 
     @property
@@ -167,7 +165,7 @@ class Outputs:
         """What the description reads where the model is given x: of patches that a module cuts itself, those rows."""
         assert self.model is not None  # noqa: S101 - asked where there is a description
         if self.live is not None and patch_map(self.model) is not None:
-            return rows_read(self.model, record(self.live, [x], self.call))
+            return rows_read(self.model, record(self.live, [x]))
         return rows_of_images(self.model, x) if x.ndim == 4 else x
 
     # -- what answers
@@ -192,12 +190,12 @@ class Outputs:
         def run(x: Any) -> Any:
             try:
                 with ready():
-                    return at_row(answer(copy, as_arrays(x), self.call), row)
+                    return at_row(answer(copy, as_arrays(x)), row)
             except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as error:
                 raise NotRun(
                     f"{self.where} does not take inputs of shape {x.shape} ({x.dtype}): "
                     f"{' '.join(str(error).split())[:200]}; prepare the data as it takes them (whole numbers are "
-                    "tokens, others features), or give call=lambda module, x: ..."
+                    "tokens, others features)"
                 ) from error
 
         return run

@@ -5,10 +5,10 @@ Needs neither torch nor a description of the model.
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.base.npz import digest_of_arrays
 from boundcalc.checkpoints.data import read_columns
-from boundcalc.lab.certification import Certification, Line, of_score
+from boundcalc.lab.certification import Line, of_score
 from boundcalc.predictors.scores import Score
 
 PREDICTIONS = (".csv", ".parquet")
@@ -31,7 +31,6 @@ _INPUTS = ("x", "text", "input", "input_ids", "tokens", "question", "prompt", "s
 _WORDS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 _AGAIN = 64
 """Examples that a function answers again."""
-_NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
 _Floats = NDArray[np.float64]
 
 
@@ -87,41 +86,39 @@ def read_predictions(
         answers: the column to judge, where not the usual one.
         largest: the largest weight that an example can have, where there is a column of weights.
     """
-    table = {
-        name: ["" if cell is None else str(cell).strip() for cell in cells]
-        for name, cells in read_columns(Path(path)).items()
-    }
+    columns = read_columns(Path(path)).items()
+    table = {name: ["" if cell is None else str(cell).strip() for cell in cells] for name, cells in columns}
 
-    def first(*names: str) -> str | None:
-        return next((name for name in names if name in table), None)
-
-    def needed(*names: str) -> str:
-        if (column := first(*names)) is None:
+    def column(*names: str, needed: bool = True) -> str:
+        present = next((name for name in names if name in table), "")
+        if needed and not present:
             raise InvalidSetting(f"{path} has no column {' or '.join(names)}: it has {', '.join(table)}")
-        return column
+        return present
 
-    column = needed(answers) if answers else needed(*_ANSWERS, "scores", *_GRADES)
-    label = first(*_LABELS) if column in _GRADES else needed(*_LABELS)
-    labels = table[label] if label else [str(line) for line in range(len(table[column]))]
+    answer = column(answers) if answers else column(*_ANSWERS, "scores", *_GRADES)
+    label, weight = column(*_LABELS, needed=answer not in _GRADES), column(*_WEIGHTS, needed=False)
+    cells = table[answer]
+    labels = table[label] if label else [str(line) for line in range(len(cells))]
     if "" in labels:
         raise InvalidSetting(f"{path}: line {labels.index('') + 2} has no label: leave such examples out")
-    if column in _GRADES:
-        grades = _numbers_of(path, column, [_WORDS.get(cell.lower(), cell) for cell in table[column]])
-        losses = 1 - grades if column in ("correct", "score") else grades
+    if answer in _GRADES:
+        grades = _numbers_of(path, answer, [_WORDS.get(cell.lower(), cell) for cell in cells])
+        losses = 1 - grades if answer in ("correct", "score") else grades
     else:
-        losses = _losses(path, map(_cells, table[column]) if column == "scores" else table[column], labels)
-    weight, weights = first(*_WEIGHTS), None
-    if (weight is None) != (largest is None):
+        losses = _losses(
+            path, [re.findall(r"[^\s,;[\]]+", cell) for cell in cells] if answer == "scores" else cells, labels
+        )
+    if bool(weight) != (largest is not None):
         raise InvalidSetting(
-            f"{path} has {'no column of weights' if weight is None else f'a column {weight!r}'}: leave out the largest "
+            f"{path} has {f'a column {weight!r}' if weight else 'no column of weights'}: leave out the largest "
             "weight, or give both. It is the largest that an example can have, fixed before the examples were drawn "
             "(--largest-weight, largest_weight=); the largest of those that were drawn bounds nothing"
         )
-    if weight is not None and largest is not None:
-        values = _numbers_of(path, weight, table[weight], largest)
-        weights = {"weights": values.tolist(), "largest": float(largest)}
-    members, key, notes = None if groups is None else table[needed(groups)], first(*_INPUTS), tuple[str, ...]()
-    if groups is None and key is not None and (again := len(labels) - len(set(table[key]))):
+    weights = None
+    if largest is not None:
+        weights = {"weights": _numbers_of(path, weight, table[weight], largest).tolist(), "largest": float(largest)}
+    members, key, notes = None if groups is None else table[column(groups)], column(*_INPUTS, needed=False), ()
+    if members is None and key and (again := len(labels) - len(set(table[key]))):
         notes = (
             f"{again} of {len(labels)} examples repeat an earlier {key}: they are no independent draws; give each one "
             f"vote with --groups {key}",
@@ -157,14 +154,9 @@ def judge(predictor: Any, x: Any, y: Any, name: str = "", groups: Sequence[str] 
             )
         return _losses(name, map(str, array.reshape(-1)), labels)
 
-    def alone(place: int) -> Any:
-        if hasattr(x, "iloc"):
-            return x.iloc[[place]]
-        return [x[place]] if isinstance(x, list | tuple) else x[[place]]
-
     losses = losses_of(x, labels)
     some = np.random.default_rng(0).permutation(n)[:_AGAIN].tolist()
-    again = sum(losses_of(alone(place), [labels[place]])[0] != losses[place] for place in some)
+    again = sum(losses_of(x[place : place + 1], [labels[place]])[0] != losses[place] for place in some)
     if again:
         raise InvalidSetting(
             f"{name} answers {again} of {len(some)} examples otherwise when they are asked one by one: it is no "
@@ -200,13 +192,6 @@ def _numbers_of(path: object, column: str, cells: Sequence[str], largest: float 
         if not 0 <= _number(cell) <= largest:
             raise InvalidSetting(f"{path}: line {line} has {column} {cell!r}, which is not between 0 and {largest:g}")
     return np.array(cells, np.float64)
-
-
-def _cells(text: str) -> Sequence[Any]:
-    try:
-        return json.loads(text) if text.startswith("[") else text.replace(",", " ").replace(";", " ").split()
-    except ValueError:
-        return ()
 
 
 def _number(text: str) -> float:
@@ -277,22 +262,3 @@ def score_lines(own: Judged, other: Judged | None, delta: float, looks: int) -> 
         scores["difference"] = _score(own, other, delta, looks)
         lines.append(of_score(f"against {other.name}", scores["difference"]))
     return scores, lines
-
-
-def certify_answers(own: Judged, other: Judged | None, delta: float, looks: int) -> Certification:
-    """What answers prove of a predictor of which nothing else is known."""
-    scores, lines = score_lines(own, other, delta, looks)
-    lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
-    return Certification(own.name, tuple(lines), delta, scores=scores, notes=own.notes)
-
-
-def judged_predictions(
-    path: str | Path, against: Any, groups: Any, largest: float | None
-) -> tuple[Judged, Judged | None]:
-    """The answers in a file; and those in another one, or in another column."""
-    own = read_predictions(path, groups, largest=largest)
-    if against is None:
-        return own, None
-    if Path(against).suffix in PREDICTIONS:
-        return own, read_predictions(against, largest=largest)
-    return own, replace(read_predictions(path, None, str(against), largest), name=str(against))

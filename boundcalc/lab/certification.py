@@ -125,16 +125,18 @@ class Certification:
     @property
     def verdict(self) -> str:
         """The best that is proved, in one sentence."""
-        best = min(
-            (line for line in self.lines if line.risk is not None), key=lambda line: line.risk or 0.0, default=None
-        )
-        if best is None or best.risk is None or best.risk >= 1:
+        proved = [(line.risk, place) for place, line in enumerate(self.lines) if line.risk is not None]
+        risk, place = min(proved, default=(1.0, 0))
+        if risk >= 1:
             tested = any(line.method == "held-out" and line.refusal is None for line in self.lines)
             why = "too many errors for so few examples" if tested else f"give {_UNMET}"
             return f"Nothing below an error of 1 is proved of {self.model}: {why}."
-        others = sum(line.risk is not None or line.gap is not None or bool(line.trivial) for line in self.lines) - 1
+        best, others = (
+            self.lines[place],
+            sum(line.refusal is None and line.quantity != "Difference" for line in self.lines) - 1,
+        )
         less = f"; 0 of {others} other methods give less" if others else ""
-        limit, sure = percent(best.risk, 3, by=up), f"with probability {confidence(self.delta)}"
+        limit, sure = percent(risk, 3, by=up), f"with probability {confidence(self.delta)}"
         return f"{best.quantity} of {self.model} at most {limit} {sure}, by {best.method} ({best.based_on}){less}."
 
     @property
@@ -160,9 +162,7 @@ class Certification:
         if score is None:
             return f"Next: give {_UNMET}."
         if score.kind != "error":
-            return (
-                "Next: with four times as many test examples the limit lies about half as far above the observed error."
-            )
+            return "Next: with four times as many test examples the limit lies about half as far above the mean."
         if score.value == 0:
             return "Next: with twice as many test examples and no error the limit halves."
         rate, target = near(score.value, 3), near((score.value + score.upper) / 2, 3)
@@ -172,17 +172,18 @@ class Certification:
         )
 
     @property
-    def table(self) -> tuple[tuple[str, ...], ...]:
+    def table(self) -> list[tuple[str, ...]]:
         """Headings and rows, as text; values are rounded up. Methods that one reason keeps out share a row."""
         rows = [("method", "risk <=", "gap <=", "certifies", "based on")]
-        refusals = [line.refusal for line in self.lines]
-        for at, line in enumerate(self.lines):
-            if line.refusal is None:
-                rows.append((line.method, line.cell("risk"), line.cell("gap"), line.certifies, line.based_on))
-            elif line.refusal not in refusals[:at]:
-                alike = ", ".join(other.method for other in self.lines if other.refusal == line.refusal)
-                rows.append((alike, "-", "-", "", line.refusal))
-        return tuple(rows)
+        rows += [
+            (line.method, line.cell("risk"), line.cell("gap"), line.certifies, line.based_on)
+            for line in self.lines
+            if line.refusal is None
+        ]
+        for refusal in dict.fromkeys(line.refusal for line in self.lines if line.refusal is not None):
+            alike = ", ".join(line.method for line in self.lines if line.refusal == refusal)
+            rows.append((alike, "-", "-", "", refusal))
+        return rows
 
     def text(self, width: int = _WIDE) -> str:
         """For a terminal of such a width: the verdict, the table, and how to read it."""
@@ -191,7 +192,7 @@ class Certification:
             "choosing the smallest afterwards is not covered (delta divided by the number of lines is). Values are "
             "rounded up."
         )
-        words = [*self.details, foot, *filter(None, [self.next_step])]
+        words = [*self.details, foot, self.next_step]
         wrapped = [part for word in words for part in textwrap.wrap(word, width, subsequent_indent="  ")]
         return "\n".join([*textwrap.wrap(self.verdict, width), "", as_text(self.table, width, 3), "", *wrapped])
 

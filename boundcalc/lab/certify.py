@@ -23,25 +23,14 @@ from boundcalc.checkpoints.errors import NoFunction
 from boundcalc.checkpoints.families import Options
 from boundcalc.checkpoints.families.read import NATIVE
 from boundcalc.checkpoints.margins import Margins, best_margin
-from boundcalc.checkpoints.traced import Call
-from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import evaluate
 from boundcalc.lab._given import GivenNetwork
 from boundcalc.lab._outputs import Outputs
-from boundcalc.lab._scores import (
-    PREDICTIONS,
-    Judged,
-    certify_answers,
-    judge,
-    judged_predictions,
-    overlapping,
-    score_lines,
-)
+from boundcalc.lab._scores import PREDICTIONS, Judged, judge, overlapping, read_predictions, score_lines
 from boundcalc.lab.certification import Certification, Line, of_bound, of_predictor
 from boundcalc.lab.reading import read_model
 from boundcalc.predictors.certificate import Certified, Look, PredictorCertificate, issue
 from boundcalc.predictors.data import Data, Evidence, Named
-from boundcalc.predictors.scores import Score
 from boundcalc.predictors.shorten import MOST, shorten
 from boundcalc.setting import Sample, Setting
 from boundcalc.setting.setting import MARGIN
@@ -57,6 +46,7 @@ _LACKS = {
     "test": "no examples that the model has not met (test=, --test)",
     "make": "not run: it trains a module of its own (make=, --by p2l with --compare module.py:make)",
 }
+_NEED_WEIGHTS = ("norms", "occam", "rule", "p2l", "pac-bayes")
 _NO_POSTERIOR = "its posterior must be trained (boundcalc train TASK --certify pac-bayes)"
 
 
@@ -78,12 +68,10 @@ def certify(
     settings: Mapping[str, Any] | None = None,
     delta: float = 0.05,
     gamma: float | None = None,
-    fixed_gamma: bool = False,
     bits: int | None = None,
     methods: Sequence[str] | None = None,
     reference: Any = None,
     make: Callable[[], Any] | None = None,
-    call: Call | None = None,
     seed: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certification:
@@ -111,40 +99,25 @@ def certify(
         input_radius: largest norm of an input row, fixed before the data.
         settings: further settings, as config.json would have them.
         delta: failure probability, of every line by itself.
-        gamma: the margin; unset, the best on the grid, corrected for that choice.
-        fixed_gamma: gamma was fixed before the data, so it is neither rounded nor corrected for.
+        gamma: the margin; unset, the best on the grid. Either is rounded down to it, and corrected for.
         bits: of every stored weight, fixed before the data (G13).
         methods: norms, held-out, occam, rule, p2l; unset, all that the arguments allow.
         reference: weights fixed before the data (a checkpoint or a module); occam may encode the difference from them.
         make: returns a fresh module: p2l trains one, and occam may encode the difference from one.
-        call: how the module is called, where module(x) is not it.
         seed: of random probes, of p2l, and of the fresh module for occam.
         progress: receives a line for each step.
 
     Returns:
         Every certificate with its kind, and the verdict.
     """
-    if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
-        return certify_answers(*judged_predictions(model, against, groups, largest_weight), delta, looks)
-    if largest_weight is not None:
-        raise InvalidSetting("largest_weight is of a file of predictions with a column of weights: leave it out")
-    if isinstance(model, type) or model is None:
-        raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
-    if not isinstance(model, str | Path) and not hasattr(model, "state_dict"):
-        if data is not None:
-            raise InvalidSetting(
-                "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
-            )
-        if not isinstance(test, tuple | list) or len(test) != 2:
-            raise InvalidSetting("give the examples that it has not met as test=(x, y)")
-        other = None if against is None else judge(against, *test, name="the other")
-        return certify_answers(judge(model, *test, groups=groups), other, delta, looks)
+    if (answers := _answers(model, data, test, against, groups, largest_weight)) is not None:
+        scores, lines = score_lines(*answers, delta, looks)
+        lines += [Line(method, refusal="only its answers are known, no weights") for method in _NEED_WEIGHTS]
+        return Certification(answers[0].name, tuple(lines), delta, scores=scores, notes=answers[0].notes)
     say = progress or (lambda _: None)
     wanted, refused = _wanted(methods, data, test, make)
     if groups is not None and test is None:
         raise InvalidSetting("groups are of test examples: give some (test=, --test)")
-    if fixed_gamma and gamma is None:
-        raise InvalidSetting("fixed_gamma (--fixed-gamma) needs the gamma that was fixed")
     training = None if data is None else sequences(data)
     tests = None if test is None else sequences(test, groups if isinstance(groups, str) else None)
     examples = [part for part in (training, tests) if part is not None]
@@ -158,24 +131,28 @@ def certify(
         seed=seed,
         inputs=examples[0].first(_TRIED),
         described_only=chosen is not None,
-        call=call,
         bits=bits,
         say=say,
     )
     say("margins")
     outputs, margins = _margins(outputs, examples)
-    notes = _notes(outputs, training, tests, grouped=groups is not None)
-    setting, bounds, lines = None, tuple[BoundValue, ...](), list[Line]()
-    certificates, scores = dict[str, PredictorCertificate](), dict[str, Score]()
-    states: dict[str, Mapping[str, Any]] = {}
+    result = Certification(outputs.where, (), delta, notes=_notes(outputs, training, tests, grouped=groups is not None))
+    lines, certificates, states = list[Line](), dict[str, PredictorCertificate](), dict[str, Mapping[str, Any]]()
+    own_seed, first = seed or 0, examples[0]
+    ways: dict[str, Callable[[], Certified | PredictorCertificate]] = {
+        "occam": lambda: _in_few_bits(outputs, first, delta, GivenNetwork.of(outputs, reference, make, own_seed)),
+        "rule": lambda: _by_rule(outputs, first, delta),
+        "p2l": lambda: _picked(outputs, first, delta, make, own_seed),
+    }
     for method in wanted:
         say(method)
         if method == "norms":
-            setting, bounds, line = _norms(outputs, margins[0], delta, gamma, fixed_gamma=fixed_gamma)
+            result, line = _norms(result, outputs, margins[0], gamma)
             lines.append(line)
         elif tests is not None and method == "held-out":
             own = _judged(outputs, tests, margins[-1], groups)
             scores, more = score_lines(own, _other(against, tests), delta, looks)
+            result = replace(result, scores=scores)
             if own.groups is None:
                 certificates[method] = _held_out(outputs, tests, own, delta, looks)
                 based_on = f"H: {more[0].based_on.partition(': ')[2]}"
@@ -183,7 +160,7 @@ def certify(
             lines += more
         else:
             try:
-                certificate = _WAYS[method](outputs, examples[0], delta, reference, make, seed or 0)
+                certificate = ways[method]()
             except BoundcalcError as error:
                 lines.append(Line(method, refusal=str(error)))
                 continue
@@ -191,12 +168,33 @@ def certify(
                 certificate, states[method] = certificate.certificate, certificate.state
             certificates[method] = certificate
             lines.append(of_predictor(method, certificate))
-    n = 0 if training is None else len(training)
-    errors = None if training is None else (count_wrong(margins[0].values, n), n)
-    lines += refused
-    return Certification(
-        outputs.where, tuple(lines), delta, setting, bounds, certificates, scores, errors, notes, states, outputs
-    )
+    errors = None if training is None else (count_wrong(margins[0].values, len(training)), len(training))
+    lines = tuple(lines + refused)
+    return replace(result, lines=lines, certificates=certificates, errors=errors, states=states, outputs=outputs)
+
+
+def _answers(
+    model: Any, data: Any, test: Any, against: Any, groups: Any, largest_weight: float | None
+) -> tuple[Judged, Judged | None] | None:
+    """The answers of a predictor that nothing else is known of, and of the other one; None of a model with weights."""
+    if isinstance(model, str | Path) and Path(model).suffix in PREDICTIONS:
+        own = read_predictions(model, groups, largest=largest_weight)
+        if against is None or Path(against).suffix in PREDICTIONS:
+            return own, None if against is None else read_predictions(against, largest=largest_weight)
+        return own, replace(read_predictions(model, None, str(against), largest_weight), name=str(against))
+    if largest_weight is not None:
+        raise InvalidSetting("largest_weight is of a file of predictions with a column of weights: leave it out")
+    if isinstance(model, type) or model is None:
+        raise InvalidSetting(f"{model!r} is no trained model: give an object of the class, or a path")
+    if isinstance(model, str | Path) or hasattr(model, "state_dict"):
+        return None
+    if data is not None:
+        raise InvalidSetting(
+            "of a function or an estimator only test examples tell: give test=(x, y), and no training data"
+        )
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InvalidSetting("give the examples that it has not met as test=(x, y)")
+    return judge(model, *test, groups=groups), None if against is None else judge(against, *test, name="the other")
 
 
 def _wanted(methods: Sequence[str] | None, data: Any, test: Any, make: Any) -> tuple[list[str], list[Line]]:
@@ -256,20 +254,20 @@ def _notes(outputs: Outputs, training: Sequences | None, tests: Sequences | None
 
 
 def _norms(
-    outputs: Outputs, margins: Margins, delta: float, gamma: float | None, *, fixed_gamma: bool
-) -> tuple[Setting | None, tuple[BoundValue, ...], Line]:
-    """The model's norms with the training error at a margin, which is given or the best, and the bound they give."""
+    result: Certification, outputs: Outputs, margins: Margins, gamma: float | None
+) -> tuple[Certification, Line]:
+    """With the model's norms and the training error at a margin, which is given or the best; the bound they give."""
     if (audit := outputs.audit) is None:
-        return None, (), Line("norms: best", refusal=f"not described: {outputs.why_not}")
-    start, seen = MARGIN if gamma is None else gamma, ("train_error",) if fixed_gamma else ("margin", "train_error")
-    sample = Sample(len(margins.values), delta, start, margins.error(start), measured=seen)
+        return result, Line("norms: best", refusal=f"not described: {outputs.why_not}")
+    start = MARGIN if gamma is None else gamma
+    sample = Sample(len(margins.values), result.delta, start, margins.error(start), measured=("margin", "train_error"))
     setting = Setting(audit.architecture, audit.norms(), sample)
     try:
         setting, value = best_margin(setting, margins) if gamma is None else (setting, evaluate(setting, "best"))
     except InvalidSetting as error:
-        return setting, (), Line("norms: best", refusal=str(error))
+        return replace(result, setting=setting), Line("norms: best", refusal=str(error))
     value = value.recording(audit.compared)
-    return setting, (value,), of_bound(value)
+    return replace(result, setting=setting, bounds=(value,)), of_bound(value)
 
 
 def _judged(outputs: Outputs, tests: Sequences, margins: Margins, groups: Any = None) -> Judged:
@@ -290,30 +288,20 @@ def _other(against: Any, tests: Sequences) -> Judged | None:
 
 def _held_out(outputs: Outputs, tests: Sequences, own: Judged, delta: float, looks: int) -> PredictorCertificate:
     """The certificate of a test set."""
-    recipe = {"kind": "given", **outputs.recipe}
-    return issue(
-        "held-out",
-        int(own.losses.sum()),
-        delta=delta,
-        alternatives=map(Look, range(looks)),
-        evidence=Evidence(Named(tests.sha256, len(tests)), recipe, outputs.weights, {}),
-    )
+    evidence = Evidence(Named(tests.sha256, len(tests)), {"kind": "given", **outputs.recipe}, outputs.weights, {})
+    errors, alternatives = int(own.losses.sum()), map(Look, range(looks))
+    return issue("held-out", errors, delta=delta, alternatives=alternatives, evidence=evidence)
 
 
-def _in_few_bits(
-    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
-) -> Certified:
+def _in_few_bits(outputs: Outputs, examples: Sequences, delta: float, network: GivenNetwork) -> Certified:
     """The weights in few bits: rounded, written down, read again and counted."""
     size = sum(tensor.size for tensor in outputs.checkpoint.tensors.values() if tensor.is_float)
     if size > MOST:
         raise InvalidSetting(f"its {size:,} numbers are more than the {MOST:,} of which a rounding is looked for")
-    network, data = GivenNetwork.of(outputs, reference, make, seed), cast("Data", examples)  # of any lengths
-    return shorten(network, network.codes, network.trained, data, delta)
+    return shorten(network, network.codes, network.trained, cast("Data", examples), delta)  # of any lengths
 
 
-def _picked(
-    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
-) -> PredictorCertificate:
+def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed: int) -> PredictorCertificate:
     """The certificate of a module trained on few picked sequences."""
     from boundcalc.checkpoints.modules import answering
     from boundcalc.lab.train.pickers import ModuleLearner
@@ -321,15 +309,13 @@ def _picked(
     from boundcalc.predictors.plans import default_picks
 
     x, y = examples.arrays
-    fresh = answering(make, outputs.parity.row if outputs.parity else None, outputs.call)
+    fresh = answering(make, outputs.parity.row if outputs.parity else None)
     data = Data(x if examples.tokens else x.astype(np.float32), y)
     learner = ModuleLearner(make=fresh, name=outputs.where)
-    return pick_to_learn(learner, data, default_picks(len(y), seed=seed), delta).certificate
+    return pick_to_learn(learner, data, default_picks(len(y), delta, seed=seed), delta).certificate
 
 
-def _by_rule(
-    outputs: Outputs, examples: Sequences, delta: float, reference: Any, make: Any, seed: int
-) -> PredictorCertificate:
+def _by_rule(outputs: Outputs, examples: Sequences, delta: float) -> PredictorCertificate:
     """The certificate of a rule that a network on bits provably follows (G15)."""
     from boundcalc.predictors.rules.search import explain_network
 
@@ -341,6 +327,3 @@ def _by_rule(
     if explained.certificate is None:
         raise InvalidSetting(f"no rule was proved of it within {_SECONDS} seconds; --by rule alone searches longer")
     return explained.certificate
-
-
-_WAYS = {"occam": _in_few_bits, "rule": _by_rule, "p2l": _picked}

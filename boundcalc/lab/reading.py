@@ -16,7 +16,6 @@ from boundcalc.checkpoints.modules import FoundModule, bare, called, find_module
 from boundcalc.checkpoints.parity import Parity, compare
 from boundcalc.checkpoints.readers import open_checkpoint
 from boundcalc.checkpoints.tensors import Checkpoint
-from boundcalc.checkpoints.traced import Call
 from boundcalc.lab._outputs import Outputs
 
 _COMPARE = (
@@ -34,7 +33,6 @@ def read_model(
     inputs: Any = None,
     described_only: bool = True,
     whole: bool = True,
-    call: Call | None = None,
     bits: int | None = None,
     say: Callable[[str], None] = lambda _: None,
     **measuring: Any,
@@ -49,7 +47,6 @@ def read_model(
         inputs: a batch of the model's own inputs, for the forward check.
         described_only: whether a model that is not described is refused; else its module answers all the same.
         whole: whether a model is refused that is not, or not surely, the one that would be bounded.
-        call: how the module is called, where module(x) is not it.
         bits: of every stored weight, fixed before the data (G13).
         say: receives a message when a forward pass begins.
         measuring: what is measured and how (see `checkpoints.audit.measured`).
@@ -57,23 +54,22 @@ def read_model(
     checkpoint, hand = opened(source, module)
     live = hand.module
     try:
-        chosen, parity = _described(checkpoint, live, family, options, inputs, call)
-        options = options if parity is None else replace(options, heads=None)
-        seen, why_not = Model(checkpoint, chosen, options), ""
+        chosen, parity = _described(checkpoint, live, family, options, inputs)
+        described, why_not = Model(checkpoint, chosen, options if parity is None else replace(options, heads=None)), ""
         if parity is None:
-            parity, live, why_not = held_against(seen, hand, inputs, call=call, say=say)
+            parity, live, why_not = held_against(described, hand, inputs, say=say)
         if parity is None and not (chosen.described or hand.requested):
             why = f" ({why_not})" if why_not else ""
-            seen.doubts.insert(0, f"no forward pass was compared with its description{why}: {_COMPARE}")
-        audited = measured(seen, whole=whole, parity=parity, why_not=why_not, **measuring)
-        return Outputs(checkpoint, live, seen, audited if bits is None else audited.with_bits(bits), call)
+            described.doubts.insert(0, f"no forward pass was compared with its description{why}: {_COMPARE}")
+        audited = measured(described, whole=whole, parity=parity, why_not=why_not, **measuring)
+        return Outputs(checkpoint, live, described, audited if bits is None else audited.with_bits(bits))
     except BoundcalcError as error:
         if described_only or isinstance(error, NoReadOut | NotRun):
             raise
-        live = hand.load() if live is None and hand.load is not None else live
+        live = _module_of(hand) if live is None else live
         if live is None:
             raise
-        return Outputs(checkpoint, live, call=call, why_not=str(error))
+        return Outputs(checkpoint, live, why_not=str(error))
 
 
 def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule]:
@@ -88,6 +84,10 @@ def opened(model: Any, module: Any) -> tuple[Checkpoint, FoundModule]:
     return with_buffers(checkpoint, hand.module), hand
 
 
+def _module_of(hand: FoundModule) -> Any:
+    return hand.load() if hand.load is not None else hand.module
+
+
 def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
     """The checkpoint with the names that its module registers as buffers."""
     if module is None:
@@ -98,7 +98,7 @@ def with_buffers(checkpoint: Checkpoint, module: Any) -> Checkpoint:
 
 
 def _described(
-    checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any, call: Call | None
+    checkpoint: Checkpoint, live: Any, chosen: str | Family | None, options: Options, inputs: Any
 ) -> tuple[Family, Parity | None]:
     """The family; of a module of none a description that agrees with it, and the forward check that found it."""
     if isinstance(chosen, Family):
@@ -113,30 +113,22 @@ def _described(
     from boundcalc.checkpoints.describe import describe
     from boundcalc.checkpoints.families.read import read_mapping
 
-    mapping, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads, call=call)
+    mapping, parity = describe(live, checkpoint, inputs=inputs, heads=options.heads)
     return read_mapping(mapping), parity
 
 
 def held_against(
-    model: Model,
-    hand: FoundModule,
-    inputs: Any = None,
-    *,
-    call: Call | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    model: Model, hand: FoundModule, inputs: Any = None, *, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Parity | None, Any, str]:
-    """The forward check, the module that answers, and why there is none.
-
-    Refused where module and description differ.
-    """
+    """The forward check, the module that answers, and why there is none; refused where the two differ."""
     if hand.module is None and hand.load is None:
         return None, None, hand.why
     if not hand.requested and model.unknown:
         return None, None, f"{model.unknown[0]} is not known"
     say(f"a forward pass of {hand.name}")
     try:
-        live = hand.load() if hand.load is not None else hand.module
-        return compare(live, model, inputs, call=call), live, ""
+        live = _module_of(hand)
+        return compare(live, model, inputs), live, ""
     except NotRun as error:
         if hand.requested:
             raise

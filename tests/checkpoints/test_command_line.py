@@ -77,14 +77,6 @@ def test_one_m_per_quantity_as_solve_gives_it(bert: Path) -> None:
     assert "needs a margin above gamma" in smallest["risk"]["reason"]
 
 
-def test_a_margin_fixed_in_advance_is_not_paid_for(bert: Path, tmp_path: Path) -> None:
-    done("certify", bert, "--m", "1e8", "--gamma", "0.7", "--fixed-gamma", "--no-solve", "--certificates", tmp_path)
-    certificate = Certificate.load(tmp_path / "norms-best-gap.json")
-    assert certificate.setting.sample.margin == 0.7
-    assert certificate.measured is not None
-    assert certificate.measured.sample is None
-
-
 def test_a_model_that_ends_in_rows_has_norms_and_no_bound(tmp_path: Path) -> None:
     t, config = handmade.bert(np.random.default_rng(0))
     t = {name: values for name, values in t.items() if not name.startswith("classifier")}
