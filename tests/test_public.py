@@ -36,10 +36,3 @@ def test_what_is_left_out_is_seen() -> None:
         return 2 * x
 
     assert undocumented(silent) == ["x", "Returns"]
-
-
-def test_classes_say_what_they_are() -> None:
-    pytest.importorskip("torch")
-    for name in boundcalc.__all__:
-        if inspect.isclass(getattr(boundcalc, name)):
-            assert len(inspect.getdoc(getattr(boundcalc, name)) or "") > 20, name

@@ -312,7 +312,7 @@ def _picked(outputs: Outputs, examples: Sequences, delta: float, make: Any, seed
     fresh = answering(make, outputs.parity.row if outputs.parity else None)
     data = Data(x if examples.tokens else x.astype(np.float32), y)
     learner = ModuleLearner(make=fresh, name=outputs.where)
-    return pick_to_learn(learner, data, default_picks(len(y), delta, seed=seed), delta).certificate
+    return pick_to_learn(learner, data, default_picks(len(y), seed=seed), delta).certificate
 
 
 def _by_rule(outputs: Outputs, examples: Sequences, delta: float) -> PredictorCertificate:

@@ -130,14 +130,5 @@ def test_a_layer_is_not_taken_for_the_one_whose_label_it_has() -> None:
         evaluate(network(Stretched(1.0))).certificate.to_json()
     with pytest.raises(InvalidSetting, match="a label of its own"):
         register_layer(Stretched)
-
-
-@pytest.mark.parametrize("missing", ["weights", "widths", "rows_before"])
-def test_a_layer_that_does_not_say_what_it_is_cannot_be_made(missing: str) -> None:
-    methods = {name: getattr(Recipe, name) for name in ("weights", "widths", "rows_before")}
-    del methods[missing]
-    silent = type("Silent", (Layer,), {"label": "silent", **methods})
-    with pytest.raises(TypeError, match=missing):
-        silent()
     with pytest.raises(InvalidSetting, match="must be of type Layer"):
         Architecture(layers=(object(),))  # type: ignore[arg-type]

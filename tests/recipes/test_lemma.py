@@ -75,13 +75,6 @@ def test_it_bounds_alone(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> 
         assert lemma.name in again.breakdown.statements
 
 
-def test_it_is_used_beside_others(lemma: CoverLemma, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = policy(monkeypatch, lemma.name, "T3")
-    (found,) = Search(SETTING, made).candidates("gap")
-    assert found.certificate.strategy == "chain"
-    assert evaluate(SETTING, "mine").gap <= 1
-
-
 def test_the_laws_hold_and_see_what_is_too_small(lemma: CoverLemma) -> None:
     assert check_lemma(lemma, cases_of(lemma)) == []
 

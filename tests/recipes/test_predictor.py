@@ -7,13 +7,12 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flint import arb
 
-from boundcalc import PredictorCertificate, verify_predictor
+from boundcalc import PredictorCertificate
 from boundcalc.base.errors import CertificateError
 from boundcalc.base.intervals import upper_float
 from boundcalc.predictors._statements import ErrorCount, PredictorStatement
@@ -89,26 +88,6 @@ def registered() -> Iterator[None]:
 
 def test_its_laws_hold_and_a_number_that_is_too_small_is_seen() -> None:
     assert check_predictor(METHOD, cases()) == []
-
-
-def test_it_is_written_read_and_checked(tmp_path: Path) -> None:
-    certificate = made()
-    assert certificate.risk == pytest.approx(0.03 + math.sqrt(math.log(20) / 200))
-    certificate.save(tmp_path / "poll.json")
-    again = PredictorCertificate.load(tmp_path / "poll.json")
-    assert verify_predictor(again).risk == certificate.risk
-    assert verify_predictor(again, ANSWERS).established == "counted again"
-    assert json.loads(json.dumps(again.summary()))["certified"] == "asked once"
-
-
-def test_what_does_not_follow_is_refused() -> None:
-    certificate = made()
-    with pytest.raises(CertificateError, match="does not follow"):
-        verify_predictor(replace(certificate, risk=certificate.risk * 0.99))
-    with pytest.raises(CertificateError, match="other errors"):
-        verify_predictor(certificate, EXAMPLE.other)
-    with pytest.raises(CertificateError, match="errors"):
-        HOEFFDING.risk({"errors": 101, "n": 100}, 0.05)
 
 
 def test_a_reader_without_it_refuses_by_name() -> None:

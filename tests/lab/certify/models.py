@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,10 @@ from torch import nn
 from torch.nn import functional
 
 VOCABULARY, ROWS, D = 11, 8, 16
+
+
+def perceptron(between: nn.Module, *after: nn.Module, wide: int = 4 * D) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(D, wide), between, nn.Linear(wide, D), *after)
 
 
 class Head(nn.Module):
@@ -39,20 +44,10 @@ class ManyHeads(nn.Module):
         return self.dropout(self.proj(torch.cat([head(x) for head in self.heads], dim=-1)))
 
 
-class FeedForward(nn.Module):
-    def __init__(self) -> None:
+class Block(nn.Module):
+    def __init__(self, attention: nn.Module, mlp: nn.Module, norm: Callable[[], nn.Module]) -> None:
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(D, 4 * D), nn.ReLU(), nn.Linear(4 * D, D), nn.Dropout(0.1))
-
-    def forward(self, x: Any) -> Any:
-        return self.net(x)
-
-
-class LectureBlock(nn.Module):
-    def __init__(self, mask: str) -> None:
-        super().__init__()
-        self.sa, self.ffwd = ManyHeads(4, mask), FeedForward()
-        self.ln1, self.ln2 = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.sa, self.ffwd, self.ln1, self.ln2 = attention, mlp, norm(), norm()
 
     def forward(self, x: Any) -> Any:
         x = x + self.sa(self.ln1(x))
@@ -65,8 +60,14 @@ class LectureGPT(nn.Module):
     def __init__(self, mask: str = "tril") -> None:
         super().__init__()
         self.token_embedding_table, self.position_embedding_table = nn.Embedding(VOCABULARY, D), nn.Embedding(ROWS, D)
-        self.blocks = nn.Sequential(*[LectureBlock(mask) for _ in range(2)])
-        self.ln_f, self.lm_head = nn.LayerNorm(D), nn.Linear(D, VOCABULARY)
+        self.blocks = nn.Sequential(*(self.block(mask) for _ in range(2)))
+        self.ln_f, self.lm_head = self.norm(), nn.Linear(D, VOCABULARY)
+
+    def norm(self) -> nn.Module:
+        return nn.LayerNorm(D)
+
+    def block(self, mask: str) -> Block:
+        return Block(ManyHeads(4, mask), perceptron(nn.ReLU(), nn.Dropout(0.1)), self.norm)
 
     def forward(self, idx: Any, targets: Any = None) -> Any:
         x = self.token_embedding_table(idx) + self.position_embedding_table(torch.arange(idx.shape[1]))
@@ -150,13 +151,8 @@ class WebViT(nn.Module):
         super().__init__()
         self.to_patch_embedding = nn.Sequential(Cut(), nn.Linear(4, D))
         self.pos_embedding, self.cls_token = nn.Parameter(torch.randn(1, 17, D)), nn.Parameter(torch.randn(1, 1, D))
-        blocks = [
-            nn.ModuleList(
-                [PreNorm(WebAttention()), PreNorm(nn.Sequential(nn.Linear(D, 2 * D), nn.GELU(), nn.Linear(2 * D, D)))]
-            )
-            for _ in range(2)
-        ]
-        self.transformer = nn.ModuleDict({"layers": nn.ModuleList(blocks)})
+        blocks = [[PreNorm(WebAttention()), PreNorm(perceptron(nn.GELU(), wide=2 * D))] for _ in range(2)]
+        self.transformer = nn.ModuleDict({"layers": nn.ModuleList(map(nn.ModuleList, blocks))})
         self.mlp_head = nn.Sequential(nn.LayerNorm(D), nn.Linear(D, 10))
 
     def forward(self, images: Any) -> Any:
@@ -214,37 +210,17 @@ class BookAttention(nn.Module):
         return self.out_proj(mixed.transpose(1, 2).contiguous().view(n, rows, D))
 
 
-class BookForward(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(D, 4 * D), BookGelu(), nn.Linear(4 * D, D))
+class BookGPT(LectureGPT):
+    """The GPT of a well-known book: a mask in a buffer, a LayerNorm and a GELU of its own; logits alone."""
 
-    def forward(self, x: Any) -> Any:
-        return self.layers(x)
+    def norm(self) -> nn.Module:
+        return BookNorm()
 
+    def block(self, mask: str) -> Block:
+        return Block(BookAttention(), perceptron(BookGelu()), self.norm)
 
-class BookBlock(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.att, self.ff, self.norm1, self.norm2 = BookAttention(), BookForward(), BookNorm(), BookNorm()
-
-    def forward(self, x: Any) -> Any:
-        x = self.att(self.norm1(x)) + x
-        return self.ff(self.norm2(x)) + x
-
-
-class BookGPT(nn.Module):
-    """The GPT of a well-known book: a mask in a buffer, a LayerNorm and a GELU of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tok_emb, self.pos_emb = nn.Embedding(VOCABULARY, D), nn.Embedding(ROWS, D)
-        self.trf_blocks = nn.Sequential(*[BookBlock() for _ in range(2)])
-        self.final_norm, self.out_head = BookNorm(), nn.Linear(D, VOCABULARY, bias=False)
-
-    def forward(self, tokens: Any) -> Any:
-        x = self.tok_emb(tokens) + self.pos_emb(torch.arange(tokens.shape[1]))
-        return self.out_head(self.final_norm(self.trf_blocks(x)))
+    def forward(self, idx: Any, targets: Any = None) -> Any:
+        return LectureGPT.forward(self, idx)[0]
 
 
 class RotaryNorm(nn.Module):
