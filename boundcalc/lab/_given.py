@@ -79,7 +79,7 @@ class GivenNetwork:
                 torch.manual_seed(seed)
                 start, what = open_checkpoint(make()), f"a fresh module of torch's seed {seed}"
         before = None if start is None else _alike(start.tensors, trained, what)
-        return cls(outputs, trained, same, frozenset(gains & set(trained)), before, what)
+        return cls(outputs, trained, same, frozenset(gains), before, what)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -107,11 +107,8 @@ class GivenNetwork:
     @property
     def codes(self) -> list[Code]:
         """Relative to nothing (gains of normalisations to 1), and to weights fixed before the data, if any."""
-        plain = {
-            name: Law(value.shape, "constant", 1.0 if name in self.gains else 0.0)
-            for name, value in self.trained.items()
-        }
-        references = [Reference(plain)]
+        laws = {name: Law(value.shape, "constant", float(name in self.gains)) for name, value in self.trained.items()}
+        references = [Reference(laws)]
         references += [] if self.checkpoint is None else [Reference.of_checkpoint(self.checkpoint)]
         return [Code(reference, _EXPONENT) for reference in references]
 

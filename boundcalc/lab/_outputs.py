@@ -76,11 +76,11 @@ class Outputs:
     def recipe(self) -> dict[str, Any]:
         """What answers, as certificates record it."""
         compared = None if self.audit is None else self.audit.compared
-        described = self.audit is not None and self.live is None
+        described = None if self.model is None or self.live is not None else self.model.architecture
         return {
             "name": Path(self.where).name,
             "answers": "the architecture as described" if self.live is None else f"the module {called(self.live)}",
-            "architecture": self.audit.architecture.to_json() if self.audit is not None and described else None,
+            "architecture": None if described is None else described.to_json(),
             "forward_check": None if compared is None else write(compared, complete=True),
         }
 
@@ -106,7 +106,8 @@ class Outputs:
         module is refused whose answers depend on anything but the example.
         """
         data = self.fitted(examples if isinstance(examples, Sequences) else sequences((examples.x, examples.y)))
-        answers = _answers(self._described() if self.live is None else self._module(), data)
+        by = self._module() if self.live is not None or self.model is None else self._described(self.model)
+        answers = _answers(by, data)
         largest = float(np.abs(answers[np.isfinite(answers)]).max(initial=0))
         tolerance = largest * (ROUNDING if self.parity is None else self.parity.tolerance)
         if again and self.live is not None:
@@ -117,9 +118,9 @@ class Outputs:
         places = np.random.default_rng(0).permutation(len(data))[:_AGAIN]
         few, run = data.take(places), self._module()
         ways = {"one by one": (run, few, 1), "in another batch": (run, few, _BATCH)}
-        if self.parity is not None and self.parity.outputs is not None:
+        if self.model is not None and self.parity is not None and self.parity.outputs is not None:
             count = max(4, _WORK // (self.checkpoint.size * max(len(x) for x in few.x)))
-            ways["by the description"] = self._described(), few.take(range(min(len(few), count))), _BATCH
+            ways["by the description"] = self._described(self.model), few.take(range(min(len(few), count))), _BATCH
         for how, (ask, some, most) in ways.items():
             again = _answers(ask, some, most)
             off = ~np.isclose(again, answers[places[: len(again)]], rtol=0, atol=tolerance, equal_nan=True)
@@ -139,10 +140,9 @@ class Outputs:
 
     def fitted(self, data: Sequences) -> Sequences:
         """The data as the model reads them; refused outside the class of inputs, which no bound would be about."""
-        if self.audit is None or self.model is None:
+        if (model := self.model) is None:
             return data
-        architecture = self.audit.architecture
-        tables, length = token_tables(architecture.stages), architecture.seq_len
+        tables, length = token_tables(model.architecture.stages), model.architecture.seq_len
         if bool(tables) != data.tokens:
             have, needs = ("tokens", "rows or images") if data.tokens else ("rows", "tokens")
             raise InvalidSetting(f"the data hold {have}, the model reads {needs}")
@@ -151,38 +151,34 @@ class Outputs:
             if own is not None and any(int(x[0]) != own for x in data.x):
                 note = f"token {own} is put before every sequence: it is what the row that is read shows"
                 data = replace(data, x=[np.insert(x, 0, own) for x in data.x], notes=(*data.notes, note))
-            _refuse_tokens(data, tables[0].vocabulary, end_token(self.model, tables[0].vocabulary))
+            _refuse_tokens(data, tables[0].vocabulary, end_token(model, tables[0].vocabulary))
         for _, x in data.batches(_BATCH):
-            rows = x if tables else self._rows(x)
+            rows = x if tables else self._rows(model, x)
             if not tables:
-                refuse_longer(rows, architecture.input_radius, "row" if rows is x else "patch")
-            exact = rows.shape != x.shape or self.audit.family == NATIVE.name  # images, and this package's own models
+                refuse_longer(rows, model.architecture.input_radius, "row" if rows is x else "patch")
+            exact = rows.shape != x.shape or model.family.name == NATIVE.name  # images, and this package's own models
             if rows.shape[1] > length or (exact and rows.shape[1] != length):
                 raise InvalidSetting(f"a sequence of {rows.shape[1]} rows, but T is {length}: say seq_len (--T)")
         return data
 
-    def _rows(self, x: Any) -> Any:
+    def _rows(self, model: Model, x: Any) -> Any:
         """What the description reads where the model is given x: of patches that a module cuts itself, those rows."""
-        assert self.model is not None  # noqa: S101 - asked where there is a description
-        if self.live is not None and patch_map(self.model) is not None:
-            return rows_read(self.model, record(self.live, [x]))
-        return rows_of_images(self.model, x) if x.ndim == 4 else x
+        if self.live is not None and patch_map(model) is not None:
+            return rows_read(model, record(self.live, [x]))
+        return rows_of_images(model, x) if x.ndim == 4 else x
 
     # -- what answers
 
-    def _described(self) -> _Run:
+    def _described(self, model: Model) -> _Run:
         """The description; next to a module read out where that reads out."""
-        model, audit = self.model, self.audit
-        assert model is not None  # noqa: S101 - without a module there is a description
-        assert audit is not None  # noqa: S101
         row = self.parity.row if self.parity else None
         if self.live is None:
-            row_read = -1 if is_causal(audit.architecture.stages) or model.flag("last") else 0
+            row_read = -1 if is_causal(model.architecture.stages) or model.flag("last") else 0
             fixed = Fixed(rotate=model.family.rotate, row=row_read)
         else:
             fixed = replace(fixed_beside(self.live, model), row=row or 0)
         network = Network(model, fixed)
-        return lambda x: at_row(network(self._rows(x)), row)
+        return lambda x: at_row(network(self._rows(model, x)), row)
 
     def _module(self) -> _Run:
         copy, row = double_precision_copy(self.live), self.parity.row if self.parity else None
