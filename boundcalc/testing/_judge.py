@@ -1,4 +1,4 @@
-"""Laws tried on cases: what a check complains of, and what whoever adds something must bring."""
+"""Laws tried on cases: what a check complains of, and the cases that an addition must bring."""
 
 from __future__ import annotations
 
