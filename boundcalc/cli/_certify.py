@@ -103,7 +103,7 @@ these choices to log(1/delta), so the bounds hold although norms were measured a
 @click.pass_context
 def command(context: click.Context, model: str, form: str, certificates: Path | None, **options: Any) -> None:
     """What is proved of a model as it was trained, or of the answers it gave."""
-    methods, given = options["methods"], options["data"] is not None or options["test"] is not None
+    methods, examples = options["methods"], options["data"] is not None or options["test"] is not None
     if Path(model).suffix in _PREDICTIONS:
         refuse_others("of predictions, of which only the answers are known", (*_ALWAYS, *_OF_TEST, "largest_weight"))
         proved = _examples(model, options, certificates, form)
@@ -112,7 +112,7 @@ def command(context: click.Context, model: str, form: str, certificates: Path | 
         if methods != ("rule",):
             raise InvalidSetting("--by rule stands alone: it reads the weights that the other methods only measure")
         proved = _rule(model, options["data"], options["delta"], certificates, form)
-    elif given:
+    elif examples:
         refuse_others("with --data or --test, which say what is needed", (*_ALWAYS, *_OF_DATA))
         if options["test"] is None:
             refuse_given("without --test: it is of test examples", *_OF_TEST)

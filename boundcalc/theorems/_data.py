@@ -121,7 +121,7 @@ def _definition(entry: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str]:
 def _network(norms: str, also: str, values: Mapping[str, Any]) -> str:
     """The class of networks whose norms are bounded so; depth and heads may be numbers."""
     from boundcalc.theorems._algebra import number
-    from boundcalc.theorems.printing import latex as tex
+    from boundcalc.theorems._printing import latex as tex
     from boundcalc.theorems.symbols import ALIASES, latex
 
     values = {ALIASES.get(name, name): value for name, value in values.items()}

@@ -15,7 +15,7 @@ import sympy
 from boundcalc.base.errors import InvalidSetting, Refusal, Unsupported
 from boundcalc.theorems import symbols
 from boundcalc.theorems._algebra import Expr, Named, number, written_out
-from boundcalc.theorems.printing import SIGNS, WIDE, broken, glyphs, latex, terminal
+from boundcalc.theorems._printing import SIGNS, WIDE, broken, glyphs, latex, terminal
 
 if TYPE_CHECKING:
     from flint import arb

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from boundcalc.base import theory
 from boundcalc.base.theory import HERE, Entry
 from boundcalc.theorems import prose, symbols
+from boundcalc.theorems._printing import NARROW, WIDE, terminal
 from boundcalc.theorems.derivation import Derivation
-from boundcalc.theorems.printing import NARROW, WIDE, terminal
 from boundcalc.theorems.theorem import Theorem
 
 

@@ -13,7 +13,8 @@ from statistics import median
 
 import pytest
 
-from boundcalc.lab.explore import content, page
+from boundcalc.lab.explore import _content as content
+from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
 
 pytestmark = pytest.mark.benchmark

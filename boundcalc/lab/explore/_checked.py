@@ -24,7 +24,7 @@ from boundcalc.base.numbers import FLOAT
 from boundcalc.engine.bound import BoundValue
 from boundcalc.engine.evaluate import Evaluator, evaluate
 from boundcalc.engine.floors import best_floor
-from boundcalc.lab.explore.content import FIELDS, SETTING, at, letters
+from boundcalc.lab.explore._content import FIELDS, SETTING, at, letters
 from boundcalc.proof.floor import Floor, check_floor
 from boundcalc.setting import Setting
 from boundcalc.statements.floors import B, Construction

@@ -10,7 +10,7 @@ from importlib import metadata, resources
 
 from boundcalc.base.rounding import confidence
 from boundcalc.lab.explore import _checked as checked
-from boundcalc.lab.explore import content
+from boundcalc.lab.explore import _content as content
 from boundcalc.lab.figures.names import dark_theme, look
 from boundcalc.statements.strategies import STRATEGIES
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from boundcalc.base.errors import BoundcalcError, InvalidSetting
 from boundcalc.lab.explore import _checked as checked
-from boundcalc.lab.explore import content
+from boundcalc.lab.explore import _content as content
 from boundcalc.setting import Setting
 
 _HOST = "127.0.0.1"

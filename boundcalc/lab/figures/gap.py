@@ -94,7 +94,7 @@ def curves(
     series: list[Series] = []
     for name, row in zip(library, zip(*grid, strict=True), strict=True):
         y = tuple(_height(value, quantity) for value in row)
-        kind = next((value.kind for value, known in zip(row, y, strict=True) if known is not None), "bound")
+        kind = next((value.kind for value, height in zip(row, y, strict=True) if height is not None), "bound")
         series.append(Series(name, kind, quantity, x, y))
     if "best" in library and quantity == "gap":
         floors = tuple(None if (floor := floor_of(at)) is None else floor.value for at in places.values())

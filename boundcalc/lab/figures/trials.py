@@ -100,7 +100,7 @@ def class_of(records: Sequence[Record], otherwise: Setting) -> Setting:
     if any(margin_error(record.result, sample.margin) <= sample.train_error for record in records):
         sample = replace(sample, measured=(*sample.measured, "train_error"))
     norms = [Norms.from_json(record.result["norms"]) for record in records]
-    first, *others = (largest(each, lambda place: place.partition("[")[0]) for each in norms)  # alike for every block
+    first, *others = (largest(norm, lambda place: place.partition("[")[0]) for norm in norms)  # alike for every block
     shared = {
         kind: [first[kind], *(other[kind] for other in others)] for kind in first if all(kind in o for o in others)
     }

@@ -13,7 +13,8 @@ import pytest
 from boundcalc import Setting, evaluate
 from boundcalc.base.errors import InvalidSetting
 from boundcalc.lab.explore import _checked as checked
-from boundcalc.lab.explore import content, serve
+from boundcalc.lab.explore import _content as content
+from boundcalc.lab.explore import serve
 from tests.examples.scripts import load
 
 SETTING = Setting.of("edelman", margin=0.5)

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from boundcalc.cli import _explore as explore
 from boundcalc.cli import main
-from boundcalc.lab.explore import content, page
+from boundcalc.lab.explore import _content as content
+from boundcalc.lab.explore import page
 from tests.lab.explore.browser import Browser
 from tests.lab.explore.test_page import every, text_of, value
 

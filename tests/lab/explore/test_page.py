@@ -17,7 +17,8 @@ import pytest
 
 from boundcalc import Setting, evaluate
 from boundcalc.lab.explore import _checked as checked
-from boundcalc.lab.explore import content, page
+from boundcalc.lab.explore import _content as content
+from boundcalc.lab.explore import page
 from boundcalc.lab.explore.serve import Server
 from boundcalc.lab.figures import names
 from boundcalc.proof.checker import check

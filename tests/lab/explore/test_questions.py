@@ -8,7 +8,7 @@ import pytest
 
 from boundcalc import evaluate
 from boundcalc.engine.solve import solve
-from boundcalc.lab.explore import content
+from boundcalc.lab.explore import _content as content
 from tests.lab.explore.browser import Browser
 from tests.lab.explore.pictures import PICTURES, WALKS
 from tests.lab.explore.test_page import by_python, every, setting_at, state, text_of, value
