@@ -74,9 +74,17 @@ class _Source:
         return place_named(kind, layer.where()) in self.weights
 
 
-def through(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int = 0, *, query: int | None = None) -> Tensor:
+def through(
+    layers: Sequence[Layer],
+    weights: Weights,
+    x: Tensor,
+    read: int = 0,
+    *,
+    query: int | None = None,
+    steps: list[Step] | None = None,
+) -> Tensor:
     """Layers in sequence; `read` is the row that a [CLS] read-out takes, `query` the one of attention."""
-    return Forward(TORCH, _Source(weights), Fixed(row=read), query=query, trains=True)(layers, x)
+    return Forward(TORCH, _Source(weights), Fixed(row=read), query=query, steps=steps, trains=True)(layers, x)
 
 
 def attention_of_read(
@@ -84,9 +92,8 @@ def attention_of_read(
 ) -> list[tuple[Attention, Tensor, Tensor]]:
     """The attention layers, the rows (n, T, d) that each reads, and the weights (n, heads, T) of the read row."""
     read, steps = read_row(architecture), list[Step]()
-    run = Forward(TORCH, _Source(weights), Fixed(row=read), steps=steps, trains=True)
-    run(architecture.stages, x)
-    run.query = read
+    _read(architecture.stages, weights, x, read, steps)
+    run = Forward(TORCH, _Source(weights), Fixed(row=read), query=read, trains=True)
     return [
         (step.layer, step.reads, step.layer.mix(step.reads, partial(run.source, step.layer), run).squeeze(-2))
         for step in steps
@@ -137,16 +144,16 @@ def has_attention(stage: Layer) -> bool:
     return any(True for _ in of_class((stage,), Attention))
 
 
-def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int) -> Tensor:
+def _read(layers: Sequence[Layer], weights: Weights, x: Tensor, read: int, steps: list[Step] | None = None) -> Tensor:
     """One row of what layers make of all: every row up to the last that mixes rows, then one."""
     mixing = [index for index, layer in enumerate(layers) if has_attention(layer)]
     if not mixing:
-        return through(layers, weights, x[:, read].unsqueeze(-2), read)
+        return through(layers, weights, x[:, read].unsqueeze(-2), read, steps=steps)
     last = layers[mixing[-1]]
-    x = through(layers[: mixing[-1]], weights, x, read)
+    x = through(layers[: mixing[-1]], weights, x, read, steps=steps)
     if last.branches:
-        first, *others = (_read(branch, weights, x, read) for branch in last.branches)
+        first, *others = (_read(branch, weights, x, read, steps) for branch in last.branches)
         x = sum(others, start=first)
     else:
-        x = through((last,), weights, x, query=read)
-    return through(layers[mixing[-1] + 1 :], weights, x, read)
+        x = through((last,), weights, x, query=read, steps=steps)
+    return through(layers[mixing[-1] + 1 :], weights, x, read, steps=steps)
