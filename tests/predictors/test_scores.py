@@ -205,7 +205,7 @@ TIES = [(0.5, 0.2, 0.5, 0.5, 1), (0.5, 0.1, 0.5, 0.25, 1), (0.5, 0.2, 0.5, 0.062
 """Half of all samples is exactly the level here, and limits are rounded up: they come out above the target."""
 
 
-@pytest.mark.parametrize("cases", [10, pytest.param(CASES // 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [10, pytest.param(CASES, marks=pytest.mark.slow)])
 def test_plans_are_those_of_the_scores(cases: int) -> None:
     """On ties and random questions: from the planned n on every n is enough, by certificates of every outcome."""
     rng = np.random.default_rng(0)
