@@ -93,6 +93,8 @@ class Outputs:
         """The same with other numbers in its tensors."""
         live = None if self.live is None else with_weights(double_precision_copy(self.live), checkpoint)
         model = None if self.model is None else Model(checkpoint, self.model.family, self.model.options)
+        if model is not None and self.model is not None:
+            model.architecture = self.model.architecture  # tensors of the same shapes make up the same
         return replace(self, checkpoint=checkpoint, model=model, live=live)
 
     def scores(self, examples: Sequences | Data) -> Any:

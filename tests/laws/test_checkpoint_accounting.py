@@ -227,6 +227,15 @@ def test_rotations_have_at_least_the_factor_of_every_release(kind: str) -> None:
             assert _below_a_release(release[kind], kind)
 
 
+def test_a_field_of_rotations_that_nothing_reads_is_doubted() -> None:
+    """A forward check sees what one release makes of it; without one, nothing does."""
+    table = {"rope_type": "linear", "factor": 2.0}
+    for more, number in (({}, 0), ({"mscale": 3.0}, 1), ({"attention_factor": 2.0}, 1), ({"rope_theta": 1e4}, 0)):
+        doubts: list[str] = []
+        rotation_factor({"rope_parameters": table | more}.get, doubts)
+        assert len(doubts) == number, more
+
+
 @pytest.mark.parametrize("kind", ["yarn", "longrope"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_of_releases_has_the_release_that_is_installed(kind: str) -> None:

@@ -59,8 +59,8 @@ class Options:
 
 # -- rotary positions
 
-_ROTATIONS: tuple[str, ...] = tuple(_FIELDS["rotations"])
-"""Types of rotary positions."""
+_ROTATIONS: Mapping[str, list[str]] = _FIELDS["rotations"]
+"""Types of rotary positions, and the fields of each besides those of all."""
 
 
 def rotation_factor(field_of: Callable[[str], Any], doubts: list[str]) -> float:
@@ -94,6 +94,9 @@ def _stretched(rotations: Mapping[str, Any], longest: Any, original: Any) -> flo
     kind = rotations.get("rope_type") or rotations.get("type") or "default"
     if rotations.get("type") not in (None, kind) or not isinstance(kind, str) or kind not in _ROTATIONS:
         raise CheckpointError(f"no bound here has rotary positions of type {str(kind)!r:.40}")
+    for key, value in rotations.items():
+        if value is not None and key not in _ROTATIONS[kind] and key not in _FIELDS["any_rotation"]:
+            raise CheckpointError(f"rotary positions of type {kind!r} have no {key!r:.40}")
     if kind not in ("yarn", "longrope"):
         return 1.0
     if rotations.get("partial_rotary_factor") not in (None, 1):
